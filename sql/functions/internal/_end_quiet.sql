@@ -1,0 +1,25 @@
+-- C8: settle a quiet lane that has nothing to offer and end its lease; 1 where that was done.
+create or replace function leases._end_quiet(_lane leases.lanes, _group_id bigint)
+returns integer
+language plpgsql
+as $_end_quiet$
+declare
+    _state leases.progress;
+begin
+    perform from leases.group_lanes as gl
+        where gl.group_id = _group_id and gl.lane = _lane.lane for update skip locked;
+    if found then
+        _state := leases._state(_group_id, _lane.lane);
+        if _state.lease_id is not null and leases._is_quiet(_state.heard_at, _lane.ttl) then
+            perform leases._let_go(leases._settle(leases._draft(_state, false), true), 'quiet');
+            return 1;
+        end if;
+    end if;
+    return 0;
+end;
+$_end_quiet$;
+
+comment on function leases._end_quiet(leases.lanes, bigint) is
+'Ends the lease of a quiet holder; 0 where the lane is in use.';
+
+revoke all on function leases._end_quiet(leases.lanes, bigint) from public;

@@ -1,0 +1,17 @@
+-- The lane of a priority; '' where no band has it: such ranges are in no lane until one does.
+create or replace function leases._home_lane(_priority integer)
+returns text
+language sql
+stable
+begin atomic
+    select coalesce((
+        select l.lane from leases.lanes as l
+        where (l.priority_from is null or _priority >= l.priority_from)
+            and (l.priority_to is null or _priority <= l.priority_to)
+    ), '');
+end;
+
+comment on function leases._home_lane(integer) is
+'The lane whose band has that priority, or an empty string.';
+
+revoke all on function leases._home_lane(integer) from public;

@@ -1,0 +1,33 @@
+-- Lock a candidate's lane and see that it still is one; settle it where its holder is quiet.
+create or replace function leases._take(_lane leases.lanes, _group_id bigint)
+returns leases.progress
+language plpgsql
+as $_take$
+declare
+    _state leases.progress;
+    _figures record;
+begin
+    perform from leases.group_lanes as gl
+        where gl.group_id = _group_id and gl.lane = _lane.lane for update skip locked;
+    if not found then
+        return null;
+    end if;
+    select f.* into _figures from leases._figures(_lane, array[_group_id]) as f;
+    if not _figures.is_active or _figures.best_priority is null
+        or (_figures.lease_id is not null and not leases._is_quiet(_figures.heard_at, _lane.ttl)) then
+        return null;
+    end if;
+    _state := leases._draft(leases._state(_group_id, _lane.lane));
+    _state.group_id := _group_id;
+    _state.lane := _lane.lane;
+    if _state.lease_id is not null then
+        _state := leases._settle(_state, true);
+    end if;
+    return _state;
+end;
+$_take$;
+
+comment on function leases._take(leases.lanes, bigint) is
+'The draft of a lane that is the callers to grant, or null.';
+
+revoke all on function leases._take(leases.lanes, bigint) from public;

@@ -1,0 +1,50 @@
+-- Lease the best candidate of a lane.
+create or replace function leases.lease_group(node_id bigint, lane text default 'history')
+returns setof leases.granted
+language plpgsql
+rows 1
+security definer
+set search_path = pg_catalog, leases, pg_temp
+as $lease_group$
+-- C1 to C9. Chooses first, then locks the choice alone: the lane's row with SKIP LOCKED, so that two calls at once
+-- neither wait nor fail; a candidate that another call has is left out and the next one taken.
+declare
+    _node leases.nodes;
+    _lane leases.lanes := leases._lane(lease_group.lane);
+    _others leases.candidate[];
+    _tried bigint[] := array[]::bigint[];
+    _turn bigint;
+    _group_id bigint;
+    _draft leases.progress;
+begin
+    select n.* into _node from leases.nodes as n where n.node_id = lease_group.node_id;
+    if not found then
+        perform leases._not_found('node', lease_group.node_id::text);
+    end if;
+    perform leases._check_role(_node.role);
+    if leases._closed_because(_lane) is not null then
+        return;
+    end if;
+    _others := leases._add_up(_lane) || leases._quiet_ones(_lane);
+    if not leases._any_candidate(_lane, _others) then
+        return;
+    end if;
+    _turn := leases._take_turn(_lane.lane);
+    loop
+        _group_id := leases._best(_lane, _others, _tried, _turn % 2 = 1);
+        exit when _group_id is null;
+        _draft := leases._take(_lane, _group_id);
+        if _draft.group_id is not null then
+            return next leases._grant(_draft, _node, _turn);
+            return;
+        end if;
+        _tried := _tried || _group_id;
+    end loop;
+end;
+$lease_group$;
+
+comment on function leases.lease_group(bigint, text) is
+'Grants the node a lease on the lane''s best candidate and returns it with the current rules and snapshot; no row where there is none (see why_idle). Raises not_found (LS005) for an unknown node or lane, insufficient_privilege (42501) for another role''s node.';
+
+revoke all on function leases.lease_group(bigint, text) from public;
+grant execute on function leases.lease_group(bigint, text) to leases_worker;

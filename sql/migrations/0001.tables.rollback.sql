@@ -1,0 +1,2 @@
+-- The roles stay: other databases of the server may use them.
+drop schema leases cascade;

@@ -1,0 +1,94 @@
+"""The fixtures every test has: a server, and a fresh migrated database a test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import dict_row
+from pytest_postgresql import factories
+
+from pyleases.devserver import server
+from pyleases.migrate import migrate
+
+Connect = Callable[..., psycopg.Connection[Any]]
+
+
+@dataclass(frozen=True)
+class TestServer:
+    """What pytest-postgresql asks of a server."""
+
+    host: str
+    port: int
+    user: str
+    password: str | None = None
+    options: str = ""
+    maintenance_dbname: str = "postgres"
+    template_dbname: str | None = None
+
+
+@pytest.fixture(scope="session")
+def test_server() -> Iterator[TestServer]:
+    """The server of PYLEASES_TEST_DSN (a superuser's), else one of our own for the session."""
+    given = os.environ.get("PYLEASES_TEST_DSN")
+    if given:
+        parts = conninfo_to_dict(given)
+        with psycopg.connect(given) as connection:
+            info = connection.info
+            yield TestServer(
+                host=info.host,
+                port=info.port,
+                user=info.user,
+                password=str(parts["password"]) if "password" in parts else None,
+                maintenance_dbname=info.dbname,
+            )
+        return
+    with server() as own:
+        yield TestServer(host=own.host, port=own.port, user=own.user)
+
+
+def load_schema(**where: Any) -> None:
+    """Fill the template database; called by pytest-postgresql."""
+    where.pop("autocommit", None)
+    migrate(make_conninfo(**{k: v for k, v in where.items() if v not in (None, "")}))
+
+
+migrated = factories.postgresql_noproc(depends_on="test_server", load=[load_schema])
+postgresql = factories.postgresql("migrated")
+
+
+@pytest.fixture
+def dsn(postgresql: psycopg.Connection[Any]) -> str:
+    """A libpq connection string of a fresh migrated database, as superuser."""
+    return (
+        postgresql.info.dsn
+        if not postgresql.info.password
+        else make_conninfo(postgresql.info.dsn, password=postgresql.info.password)
+    )
+
+
+@pytest.fixture
+def connect(dsn: str) -> Iterator[Connect]:
+    """Connect to the test's database: autocommit and rows as dicts unless told otherwise."""
+    opened: list[psycopg.Connection[Any]] = []
+
+    def connect(**options: Any) -> psycopg.Connection[Any]:
+        settings = {"autocommit": True, "row_factory": dict_row, **options}
+        connection = psycopg.connect(dsn, **settings)
+        opened.append(connection)
+        return connection
+
+    yield connect
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def db(connect: Connect) -> psycopg.Connection[Any]:
+    """The superuser's connection to the test's database."""
+    return connect()

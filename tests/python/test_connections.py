@@ -1,0 +1,194 @@
+"""Over what the calls can go: a DSN, libpq's environment, a connection, a pool, PgBouncer."""
+
+import getpass
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import dict_row
+from psycopg_pool import ConnectionPool
+
+import pyleases
+
+
+def cycle(leases, name="indexer-1"):
+    """Go through a group's life once, with a snapshot."""
+    with leases.lease_group(leases.register_node(name)) as lease:
+        for r in lease.ranges():
+            r.progress(r.end_id)
+            lease.put_snapshot(r.end_id + 1, [b"window"])
+            with lease.open_snapshot() as body:
+                assert body.read() == b"window"
+    return leases.group_status()
+
+
+def test_libpq_environment(dsn, monkeypatch, group):
+    for key, value in conninfo_to_dict(dsn).items():
+        name = {"dbname": "PGDATABASE"}.get(key, f"PG{key.upper()}")
+        monkeypatch.setenv(name, str(value))
+    with pyleases.connect() as leases:
+        assert leases.group_status()[0].group_id == group
+
+
+def test_own_connection_is_closed_and_says_so(dsn):
+    with pyleases.connect(dsn) as leases:
+        leases.lane_status()
+    with pytest.raises(psycopg.InterfaceError):
+        leases.lane_status()
+
+
+def test_own_connection_is_made_again_after_it_broke(dsn, db, lease, leases):
+    r = lease.next_range()
+    db.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity "
+        "where datname = current_database() and application_name = 'pyleases'"
+    )
+    with pytest.raises(psycopg.OperationalError):
+        lease.next_range()
+    assert lease.next_range().range_id == r.range_id
+
+
+def test_settings_reach_the_connection(dsn):
+    with pyleases.connect(dsn, application_name="mine", prepare_threshold=None) as leases:
+        assert leases._session._connection.prepare_threshold is None
+        assert leases._session.run("show application_name") == [("mine",)]
+    with pyleases.connect(dsn) as leases:
+        assert leases._session._connection.prepare_threshold is not None
+
+
+def test_callers_connection_stays_the_callers(dsn, folder, leases, group):
+    with psycopg.connect(
+        dsn, autocommit=True, row_factory=dict_row, cursor_factory=psycopg.ClientCursor
+    ) as connection:
+        with pyleases.connect(connection, snapshots=folder) as here:
+            cycle(here)
+        assert not connection.closed
+        assert connection.row_factory is dict_row
+    assert leases.range_status()[0].status == "done"
+
+
+def test_callers_transaction_stays_the_callers(dsn, leases, group):
+    with psycopg.connect(dsn) as connection:
+        here = pyleases.connect(connection)
+        node = here.register_node("indexer-1")
+        assert here.lease_group(node)
+        assert leases.group_status()[0].lease_id is None
+        connection.rollback()
+        node = here.register_node("indexer-1")
+        lease = here.lease_group(node)
+        connection.commit()
+        assert leases.group_status()[0].lease_id == lease.lease_id
+
+
+@pytest.mark.parametrize("autocommit", [True, False])
+def test_pool(dsn, folder, group, autocommit):
+    with ConnectionPool(
+        dsn, min_size=1, max_size=2, kwargs={"autocommit": autocommit}, open=True
+    ) as pool:
+        with pyleases.connect(pool, snapshots=folder) as leases:
+            assert cycle(leases)[0].ranges_done == 3
+        assert not pool.closed
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("DateStyle", "SQL, DMY"), ("IntervalStyle", "sql_standard"), ("TimeZone", "Asia/Kathmandu")],
+)
+def test_o3_settings_of_the_session_do_not_matter(dsn, folder, group, name, value):
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"set {name} = '{value}'")
+        leases = pyleases.connect(connection, snapshots=folder)
+        lease = leases.lease_group(leases.register_node("indexer-1"))
+        assert lease.ttl.total_seconds() == 120
+        lease.next_range()
+        lease.put_snapshot(1, b"x")
+        assert lease.current_snapshot().taken_at.utcoffset() is not None
+        assert leases.group_status()[0].leased_at.utcoffset() is not None
+
+
+@pytest.fixture
+def bouncer(dsn, tmp_path):
+    """Give the DSN of a PgBouncer in transaction mode with two server connections."""
+    binary = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+    if not binary:
+        pytest.skip("no pgbouncer")
+    server = conninfo_to_dict(dsn)
+    server.setdefault("port", "5432")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    users = tmp_path / "users.txt"
+    users.write_text(f'"{server["user"]}" ""\n')
+    config = tmp_path / "pgbouncer.ini"
+    config.write_text(
+        f"""
+[databases]
+* = host={server["host"]} port={server["port"]} user={server["user"]}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+max_prepared_statements = 0
+ignore_startup_parameters = extra_float_digits
+"""
+    )
+    command = [binary, str(config)]
+    if "max_prepared" in config.read_text() and _version(binary) < (1, 21):
+        config.write_text(config.read_text().replace("max_prepared_statements = 0\n", ""))
+    if os.geteuid() == 0:  # it refuses root
+        for path in (tmp_path, users, config):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        for parent in tmp_path.parents:
+            if parent.owner() == getpass.getuser() and str(parent).startswith("/tmp/"):
+                parent.chmod(0o755)
+        command = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        there = f"host=127.0.0.1 port={port} dbname={server['dbname']} user={server['user']}"
+        for _ in range(100):
+            try:
+                psycopg.connect(there).close()
+                break
+            except psycopg.OperationalError:
+                time.sleep(0.05)
+        yield there
+        process.terminate()
+
+
+def _version(binary):
+    text = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(int(part) for part in text.split()[1].split(".")[:2])
+
+
+def test_c15_pgbouncer_in_transaction_mode(bouncer, folder, leases, db):
+    for n in range(8):
+        leases.plan_ranges(leases.add_group(f"group {n}"), 1, 60, 50, size=2)
+    errors = []
+
+    def work(n):
+        try:
+            with pyleases.connect(bouncer, snapshots=folder) as here:
+                node = here.register_node(f"indexer-{n}")
+                while lease := here.lease_group(node):
+                    with lease:
+                        for r in lease.ranges():
+                            r.progress(r.end_id)
+                        lease.put_snapshot(61, b"window")
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=[n]) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert {s.ranges_done for s in leases.group_status()} == {30}
