@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all they need on a fresh machine: Python 3.11 or later is enough.
-PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3,$(if $(shell $(p) -c 'import sys, ensurepip; assert sys.version_info >= (3, 11)' 2>/dev/null && echo yes),$(p))))
+PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c 'import sys, ensurepip; assert sys.version_info >= (3, 11)' 2>/dev/null && echo yes),$(p))))
 VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2

@@ -65,11 +65,9 @@ postgresql = factories.postgresql("migrated")
 @pytest.fixture
 def dsn(postgresql: psycopg.Connection[Any]) -> str:
     """A libpq connection string of a fresh migrated database, as superuser."""
-    return (
-        postgresql.info.dsn
-        if not postgresql.info.password
-        else make_conninfo(postgresql.info.dsn, password=postgresql.info.password)
-    )
+    info = postgresql.info
+    where = {"host": info.host, "port": info.port, "user": info.user, "dbname": info.dbname}
+    return make_conninfo(**where, **({"password": info.password} if info.password else {}))
 
 
 @pytest.fixture
@@ -92,3 +90,13 @@ def connect(dsn: str) -> Iterator[Connect]:
 def db(connect: Connect) -> psycopg.Connection[Any]:
     """The superuser's connection to the test's database."""
     return connect()
+
+
+@pytest.fixture
+def blank(db: psycopg.Connection[Any], dsn: str) -> Iterator[str]:
+    """A libpq connection string of a database with nothing in it."""
+    name = f"{db.info.dbname}_blank"
+    db.execute(f'drop database if exists "{name}" with (force)')
+    db.execute(f'create database "{name}" template template0')
+    yield make_conninfo(dsn, dbname=name)
+    db.execute(f'drop database "{name}" with (force)')

@@ -126,10 +126,10 @@ class _Stage:
     def journal(self, worker: str) -> Path:
         return self.settings.folder / f"{worker}.jsonl"
 
-    def start_worker(self) -> None:
-        number = len(self.processes) + 1
-        name = f"indexer-{number}"
-        lanes = (TAIL, HISTORY) if number == 2 else (HISTORY, TAIL)
+    def start_worker(self, lane: str) -> None:
+        """Start a worker that looks at this lane first, and at the other where it finds nothing."""
+        name = f"indexer-{len(self.processes) + 1}"
+        lanes = (TAIL, HISTORY) if lane == TAIL else (HISTORY, TAIL)
         chunks = 4 if self.pace else 2
         job = Job(name, self.dsn, self.snapshots, self.journal(name), lanes, self.pace, chunks)
         self.processes[name] = _start(run, job)
@@ -224,8 +224,8 @@ def _database(dsn: str | None, tell: Tell) -> Iterator[str]:
 
 def _play(stage: _Stage, connection: psycopg.Connection[Any], tell: Tell) -> list[Harm]:
     """Let it run to the end; kill one worker after a quarter of the way and freeze one half-way."""
-    for _ in range(stage.settings.workers):
-        stage.start_worker()
+    for number in range(stage.settings.workers):
+        stage.start_worker(TAIL if number % 4 == 1 else HISTORY)
     stage.start_planner()
     watcher = _Watcher(stage, connection, tell)
     watcher.until(lambda done, planned: done * 4 >= planned, "reading")
@@ -331,7 +331,7 @@ def _kill_one(stage: _Stage, watcher: _Watcher) -> Callable[[], Harm]:
     stage.fates[name] = "killed"
     stage.processes[name].kill()
     stage.processes[name].join()
-    stage.start_worker()
+    stage.start_worker(held["lane"])
 
     def harm() -> Harm:
         watcher.until(lambda *_: watcher.is_taken(held), f"waiting for the lane of {name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -45,36 +46,37 @@ def show(outcome: Outcome, console: Console) -> None:
 
 
 def _workers(outcome: Outcome) -> Table:
-    table = Table(title="who did what")
-    table.add_column("worker")
+    table = Table(title="who did what", box=box.SIMPLE_HEAD)
+    table.add_column("worker", no_wrap=True)
     for title in (
         "leases tail",
         "leases history",
         "ranges read",
         "articles read",
         "on the tapes",
-        "snapshots",
+        "snap- shots",
         "refused calls",
     ):
-        table.add_column(title, justify="right")
-    table.add_column("fate")
+        table.add_column(title, justify="right", overflow="fold")
     on_tapes = outcome.proof.by_worker
     for w in outcome.workers:
         figures = (
             *(w.leases[TAIL], w.leases[HISTORY], w.ranges, w.read),
             *(on_tapes.get(w.name, 0), w.snapshots, w.refused),
         )
-        table.add_row(w.name, *(f"{figure:,}" for figure in figures), w.fate)
+        name = f"{w.name} {w.fate}".rstrip()
+        table.add_row(name, *(f"{figure:,}" for figure in figures))
     return table
 
 
 def _takeovers(outcome: Outcome) -> Table:
-    table = Table(title="takeovers")
-    for title in ("group", "lane", "from", "lease", "what happened", "taken by", "with lease"):
-        table.add_column(title)
+    table = Table(title="takeovers", box=box.SIMPLE_HEAD)
+    table.add_column("lane", overflow="fold")
+    for title in ("from", "lease", "what happened", "taken by", "lease"):
+        table.add_column(title, overflow="fold")
     for h in outcome.harms:
         table.add_row(
-            *(escape(h.group), h.lane, h.worker, str(h.lease_id)),
-            *(h.what, h.taken_by, str(h.taken_with)),
+            f"{escape(h.group)}, {h.lane}",
+            *(h.worker, str(h.lease_id), h.what, h.taken_by, str(h.taken_with)),
         )
     return table

@@ -36,6 +36,7 @@ def effort() -> Callable[[int], hypothesis.settings]:
 def played(db: psycopg.Connection) -> psycopg.Connection:
     """Give the database to play in: nobody goes quiet there unless a step makes it so."""
     ttl = 8
+    db.execute("set jit = off")
     db.execute("update leases.lanes set ttl = make_interval(secs => %s)", [ttl])
     # C9: nobody counts as quiet before a full ttl after the server's start.
     up = db.execute(

@@ -1,15 +1,17 @@
 -- The lane of a priority; '' where no band has it: such ranges are in no lane until one does.
 create or replace function leases._home_lane(_priority integer)
 returns text
-language sql
+language plpgsql
 stable
-begin atomic
-    select coalesce((
+as $_home_lane$
+begin
+    return coalesce((
         select l.lane from leases.lanes as l
         where (l.priority_from is null or _priority >= l.priority_from)
             and (l.priority_to is null or _priority <= l.priority_to)
     ), '');
 end;
+$_home_lane$;
 
 comment on function leases._home_lane(integer) is
 'The lane whose band has that priority, or an empty string.';

@@ -46,7 +46,7 @@ begin
     planned as (
         insert into leases.ranges as n (group_id, start_id, end_id, next_id, priority, capture, lane)
         select plan_ranges.group_id, p.start_id, p.end_id, p.start_id, plan_ranges.priority, plan_ranges.capture,
-            leases._home_lane(plan_ranges.priority)
+            (select leases._home_lane(plan_ranges.priority))
         from pieces as p order by p.start_id
         returning n.end_id - n.start_id + 1 as articles
     )

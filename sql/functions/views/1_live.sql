@@ -1,6 +1,6 @@
 -- What holders' windows say of ranges beyond leases.ranges: in hand, finished, or put down since the last settle.
 create or replace view leases._live as
-with top as (
+with top as not materialized (
     select p.*
     from leases.group_lanes as gl
     cross join lateral (

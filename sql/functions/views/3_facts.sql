@@ -19,11 +19,11 @@ from (
     select l.group_id, l.lane, 1 as sign, coalesce(l.status, r.status) as status, coalesce(l.next_id, r.next_id) as next_id,
         r.end_id, r.priority, r.capture, l.headers
     from leases._live as l
-    inner join leases.ranges as r on l.range_id = r.range_id
+    cross join lateral (select q.* from leases.ranges as q where q.range_id = l.range_id offset 0) as r
     union all
-    select r.group_id, r.lane, -1, r.status, r.next_id, r.end_id, r.priority, r.capture, r.headers
+    select l.group_id, r.lane, -1, r.status, r.next_id, r.end_id, r.priority, r.capture, r.headers
     from leases._live as l
-    inner join leases.ranges as r on l.range_id = r.range_id
+    cross join lateral (select q.* from leases.ranges as q where q.range_id = l.range_id offset 0) as r
 ) as s;
 
 comment on view leases._facts is

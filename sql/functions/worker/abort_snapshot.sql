@@ -4,6 +4,7 @@ returns void
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $abort_snapshot$
 declare
     _draft leases.progress := leases._held(abort_snapshot.lease_id, false);

@@ -4,6 +4,7 @@ returns leases.snapshot_begun
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $begin_snapshot$
 -- S1, P2 to P4. Also word of the window, as a heartbeat is (F3).
 declare

@@ -5,6 +5,7 @@ language plpgsql
 rows 1
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $current_snapshot$
 declare
     _draft leases.progress := leases._held(current_snapshot.lease_id, false);

@@ -4,6 +4,7 @@ returns void
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $fail_range$
 -- F4. The holder''s window stands at the resume point; what stands if the window is lost is in leases.ranges already.
 declare

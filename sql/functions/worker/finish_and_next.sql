@@ -5,6 +5,7 @@ language plpgsql
 rows 1
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $finish_and_next$
 -- F1, F2, N1 to N3. Repeated after a lost answer, it gives the range that the first call handed out.
 begin

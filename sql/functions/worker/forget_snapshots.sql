@@ -4,6 +4,7 @@ returns void
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $forget_snapshots$
 -- P5. Only stale and aborted ones are forgotten, whatever is asked.
 begin

@@ -4,6 +4,7 @@ returns void
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $heartbeat$
 -- F3, H2 to H4.
 declare

@@ -5,6 +5,7 @@ language plpgsql
 stable
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $lane_of$
 begin
     return nullif(leases._home_lane(lane_of.priority), '');

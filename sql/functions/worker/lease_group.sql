@@ -5,6 +5,7 @@ language plpgsql
 rows 1
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $lease_group$
 -- C1 to C9. Chooses first, then locks the choice alone: the lane's row with SKIP LOCKED, so that two calls at once
 -- neither wait nor fail; a candidate that another call has is left out and the next one taken.

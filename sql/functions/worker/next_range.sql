@@ -5,6 +5,7 @@ language plpgsql
 rows 1
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $next_range$
 -- N1 to N3.
 begin

@@ -4,6 +4,7 @@ returns bigint
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $register_node$
 declare
     _node leases.nodes;

@@ -4,6 +4,7 @@ returns void
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $release_group$
 -- R1. Being given back is not being heard (H3).
 declare

@@ -4,10 +4,12 @@ returns bigint
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $release_node$
 declare
     _node leases.nodes;
-    _lease bigint;
+    _grant leases.grants;
+    _draft leases.progress;
     _count bigint := 0;
 begin
     select n.* into _node from leases.nodes as n where n.node_id = release_node.node_id;
@@ -15,15 +17,16 @@ begin
         perform leases._not_found('node', release_node.node_id::text);
     end if;
     perform leases._check_role(_node.role);
-    for _lease in
-        select g.lease_id
-        from leases.grants as g
-        where g.node_id = release_node.node_id
-            and (leases._state(g.group_id, g.lane)).lease_id = g.lease_id
+    for _grant in
+        select g.* from leases.grants as g
+        where g.node_id = release_node.node_id and (leases._state(g.group_id, g.lane)).lease_id = g.lease_id
         order by g.group_id, g.lane
     loop
-        perform leases.release_group(_lease);
-        _count := _count + 1;
+        _draft := leases._lock_lane(_grant.group_id, _grant.lane);
+        if _draft.lease_id = _grant.lease_id then -- else it was taken over meanwhile
+            perform leases._let_go(leases._settle(_draft, false), 'release');
+            _count := _count + 1;
+        end if;
     end loop;
     return _count;
 end;

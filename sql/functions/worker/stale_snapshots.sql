@@ -5,6 +5,7 @@ language plpgsql
 stable
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $stale_snapshots$
 -- P5.
 begin

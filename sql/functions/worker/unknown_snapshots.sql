@@ -5,6 +5,7 @@ language plpgsql
 stable
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set enable_seqscan = off
 as $unknown_snapshots$
 -- P5: what a sweep may delete once it is old. A file that a row says is gone is unknown again.
 begin
