@@ -1,4 +1,4 @@
-"""Leases on ordered ranges of numbered logs, in PostgreSQL: indexed in order, through a window that survives its holder.
+"""Leases on ordered ranges of numbered logs, in PostgreSQL: read in order, through a window that outlives its holder.
 
 The logic is in the database, in the schema ``leases``; this package calls it and streams snapshot files.
 """

@@ -364,4 +364,5 @@ class Leases:
         self._session.run(f"select {call}", params)
 
     def _rows(self, row: type[_Row], source: str, *params: Any) -> list[_Row]:
-        return rows_of(row, self._session.run(f"select {columns(row)} from {source}", params))
+        query = f"select {columns(row)} from {source}"  # noqa: S608
+        return rows_of(row, self._session.run(query, params))

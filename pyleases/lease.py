@@ -142,7 +142,7 @@ class Lease:
             return
         try:
             self.release_group()
-        except Exception as second:  # noqa: BLE001, RUF100
+        except Exception as second:
             error.add_note(
                 f"the group was not given back either: {type(second).__name__}: {second}"
             )
@@ -164,10 +164,11 @@ class Lease:
         hand = self.next_range()
         while hand is not None:
             yield hand
-            if hand._failed:  # noqa: SLF001, RUF100
-                hand = self.next_range()
-            else:
-                hand = self.finish_and_next(hand.range_id, headers=hand.headers)
+            hand = (
+                self.next_range()
+                if hand._failed
+                else self.finish_and_next(hand.range_id, headers=hand.headers)
+            )
 
     def next_range(self) -> Range | None:
         """Return the range in hand, else the next one, or None where the lane is caught up.
@@ -290,7 +291,7 @@ class Lease:
 
     def _ask(self, query: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         try:
-            return self._leases._session.run(query, params)  # noqa: SLF001, RUF100
+            return self._leases._session.run(query, params)
         except LeaseLost:
             self._contact.ended = True
             raise

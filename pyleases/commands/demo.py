@@ -64,9 +64,9 @@ def demo(
     keep: Path | None,
 ) -> None:
     """Index a news server's groups with several processes, harm two, and prove the result."""
-    console = Console()
+    console = Console(highlight=False)
     if not console.is_terminal:
-        console = Console(width=120)
+        console = Console(highlight=False, width=120)
     with _folder(keep) as folder, _bar(console) as progress:
         task = progress.add_task("starting", total=None)
         settings = Settings(active or _example(), folder, dsn, workers, size, ttl, seed)

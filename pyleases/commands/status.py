@@ -28,7 +28,7 @@ _GROUPS = ("group", "lane", "node", "heard", "moved", "articles offered", "snaps
 )
 def status(dsn: str, limit: int) -> None:
     """Show the lanes, and the groups that are held, those that have not moved for longest first."""
-    console = Console()
+    console = Console(highlight=False)
     with psycopg.connect(dsn, row_factory=dict_row) as connection:
         lanes = connection.execute("select * from leases.lane_status order by lane").fetchall()
         groups = connection.execute(

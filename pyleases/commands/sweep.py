@@ -26,3 +26,5 @@ def sweep(dsn: str, snapshots: Path) -> None:
     with pyleases.connect(dsn, snapshots=snapshots) as leases:
         report = sweep_snapshots(leases)
     click.echo(str(report))
+    if report.failed:
+        raise SystemExit(1)

@@ -2,6 +2,7 @@
 
 ``PYLEASES_EXAMPLES`` is how many interleavings each test plays: the default is a minute's worth for
 all of them together, a soak takes tens of thousands. ``PYLEASES_STEPS`` is how long each may get.
+With either set, a failure is shrunk, which may take five minutes; its blob repeats it in any case.
 """
 
 import os
@@ -13,7 +14,10 @@ import psycopg
 import pytest
 
 EXAMPLES = int(os.environ.get("PYLEASES_EXAMPLES", "0"))
-STEPS = int(os.environ.get("PYLEASES_STEPS", "60"))
+STEPS = int(os.environ.get("PYLEASES_STEPS", "0"))
+QUICK = tuple(
+    p for p in hypothesis.Phase if p not in (hypothesis.Phase.shrink, hypothesis.Phase.explain)
+)
 
 
 @pytest.fixture
@@ -23,7 +27,8 @@ def effort() -> Callable[[int], hypothesis.settings]:
     def settings(quick: int) -> hypothesis.settings:
         return hypothesis.settings(
             max_examples=EXAMPLES or quick,
-            stateful_step_count=STEPS,
+            stateful_step_count=STEPS or 60,
+            phases=tuple(hypothesis.Phase) if EXAMPLES or STEPS else QUICK,
             deadline=None,
             print_blob=True,
             suppress_health_check=list(hypothesis.HealthCheck),
@@ -49,5 +54,5 @@ def played(db: psycopg.Connection) -> psycopg.Connection:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let a soak take the time that it takes."""
     for item in items:
-        if EXAMPLES and "property" in str(item.path):
+        if (EXAMPLES or STEPS) and "property" in str(item.path):
             item.add_marker(pytest.mark.timeout(0))

@@ -153,7 +153,7 @@ class Lane:
             elif r.status != "parked":
                 r.status = "planned"
             if point > r.end:
-                r.status = "done"
+                r.status, r.attempts = "done", {0} | r.attempts
         if hand and hand.status == "leased":
             hand.status = "planned"
         if hand and hand.status == "planned" and max_attempts is not None:
@@ -977,9 +977,7 @@ class Promise(RuleBasedStateMachine):
                     self.grants[lane] += 1
                     self.once("end_lease", lease_id=row["lease_id"])
                     self.sql("delete from leases.ranges where group_id = any(%s)", [groups])
-            self.sql(
-                "update leases.groups set active = false where group_id = any(%s)", [groups]
-            )
+            self.sql("update leases.groups set active = false where group_id = any(%s)", [groups])
 
 
 def _start(r: Range) -> int:

@@ -1,12 +1,13 @@
 """Over what the calls can go: a DSN, libpq's environment, a connection, a pool, PgBouncer."""
 
-import getpass
 import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -113,7 +114,7 @@ def test_o3_settings_of_the_session_do_not_matter(dsn, folder, group, name, valu
 
 
 @pytest.fixture
-def bouncer(dsn, tmp_path):
+def bouncer(dsn):
     """Give the DSN of a PgBouncer in transaction mode with two server connections."""
     binary = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if not binary:
@@ -123,9 +124,10 @@ def bouncer(dsn, tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    users = tmp_path / "users.txt"
+    place = Path(tempfile.mkdtemp())  # where any account may look
+    users = place / "users.txt"
     users.write_text(f'"{server["user"]}" ""\n')
-    config = tmp_path / "pgbouncer.ini"
+    config = place / "pgbouncer.ini"
     config.write_text(
         f"""
 [databases]
@@ -138,29 +140,38 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = 2
 max_prepared_statements = 0
+query_wait_timeout = 5
+client_login_timeout = 5
 ignore_startup_parameters = extra_float_digits
 """
     )
     command = [binary, str(config)]
     if "max_prepared" in config.read_text() and _version(binary) < (1, 21):
         config.write_text(config.read_text().replace("max_prepared_statements = 0\n", ""))
-    if os.geteuid() == 0:  # it refuses root
-        for path in (tmp_path, users, config):
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        for parent in tmp_path.parents:
-            if parent.owner() == getpass.getuser() and str(parent).startswith("/tmp/"):
-                parent.chmod(0o755)
-        command = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", *command]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        there = f"host=127.0.0.1 port={port} dbname={server['dbname']} user={server['user']}"
-        for _ in range(100):
-            try:
-                psycopg.connect(there).close()
-                break
-            except psycopg.OperationalError:
-                time.sleep(0.05)
-        yield there
-        process.terminate()
+    if os.geteuid() == 0:  # it refuses root; the server's own account reaches its socket
+        owner = Path(server["host"]).stat() if server["host"].startswith("/") else place.stat()
+        ids = (owner.st_uid, owner.st_gid) if owner.st_uid else (65534, 65534)
+        for path in (place, users, config):
+            path.chmod(0o755)
+        who = {"user": ids[0], "group": ids[1], "extra_groups": []}
+    else:
+        who = {}
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, **who) as process:
+        try:
+            there = f"host=127.0.0.1 port={port} dbname={server['dbname']} user={server['user']}"
+            deadline = time.monotonic() + 10
+            while True:
+                try:
+                    psycopg.connect(there, connect_timeout=5).close()
+                    break
+                except psycopg.OperationalError:
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.05)
+            yield there
+        finally:
+            process.kill()
+            shutil.rmtree(place)
 
 
 def _version(binary):

@@ -109,7 +109,9 @@ def test_what_is_put_is_what_is_read(lease, name, folder, take):
     assert read(again) == BODY
 
 
-@pytest.mark.parametrize("source", [b"", [], [b"", b""], io.BytesIO()], ids=repr)
+@pytest.mark.parametrize(
+    "source", [b"", [], [b"", b""], io.BytesIO()], ids=["bytes", "none", "two", "file"]
+)
 def test_empty_snapshot_is_one(lease, source):
     lease.next_range()
     lease.put_snapshot(1, source)
@@ -120,7 +122,11 @@ def test_no_snapshot_is_none(lease):
     assert read(lease) is None
 
 
-@pytest.mark.parametrize("source", ["text", ["text"], [1], io.StringIO("text"), 5, None], ids=repr)
+@pytest.mark.parametrize(
+    "source",
+    ["text", ["text"], [1], io.StringIO("text"), 5, None],
+    ids=["str", "strs", "ints", "text file", "int", "none"],
+)
 def test_what_is_not_bytes_is_refused_and_nothing_is_left(with_old, source, untouched, folder):
     with pytest.raises((TypeError, ValueError)):
         with_old.put_snapshot(50, source)
@@ -281,7 +287,9 @@ def test_error_of_the_disk_in_syncing(with_old, untouched, monkeypatch, of_folde
     untouched()
 
 
-def test_p3_file_that_is_there_already_is_not_written_over(with_old, folder, monkeypatch, untouched):
+def test_p3_file_that_is_there_already_is_not_written_over(
+    with_old, folder, monkeypatch, untouched
+):
     begin = type(with_old).begin_snapshot
 
     def begin_and_be_second(lease, next_id):
@@ -295,7 +303,9 @@ def test_p3_file_that_is_there_already_is_not_written_over(with_old, folder, mon
     assert not (folder.parent / "victim").exists()
 
 
-@pytest.mark.parametrize("file", ["../victim.gz", "/tmp/victim.gz", "1-history-2-ab.gz/../x", "", "a.gz"])
+@pytest.mark.parametrize(
+    "file", ["../victim.gz", "/tmp/victim.gz", "1-history-2-ab.gz/../x", "", "a.gz"]
+)
 def test_name_outside_the_scheme_is_refused(with_old, folder, db, file, leases):
     with pytest.raises(pyleases.LeasesError):
         pyleases.snapshots._checked_name(with_old, 2, file)

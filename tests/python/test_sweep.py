@@ -4,8 +4,9 @@ import os
 import time
 from datetime import timedelta
 
-import pyleases
 import pytest
+
+import pyleases
 from pyleases.sweep import sweep
 
 DAY = 86_400

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 Db = psycopg.Connection[dict[str, Any]]
 Row = dict[str, Any]
@@ -343,6 +345,18 @@ def refused(*codes: str) -> Iterator[None]:
     if error.sqlstate and (error.sqlstate.startswith("LS") or error.sqlstate == "22023"):
         assert error.diag.message_detail, f"{error.sqlstate} without DETAIL: {error}"
         assert error.diag.message_hint, f"{error.sqlstate} without HINT: {error}"
+
+
+@contextlib.contextmanager
+def allowing(*codes: str) -> Iterator[list[psycopg.Error]]:
+    """Let an error of one of these SQLSTATEs pass, and tell of it."""
+    seen: list[psycopg.Error] = []
+    try:
+        yield seen
+    except psycopg.Error as error:
+        if error.sqlstate not in codes:
+            raise
+        seen.append(error)
 
 
 @contextlib.contextmanager

@@ -344,7 +344,7 @@ def test_c23_the_late_upload_of_a_node_that_lost_its_lease(db):
     read(db, old)
     late = begin(db, old, 201)
     new = take_over(db, "n2")
-    for _ in range(4):
+    for _ in range(2):
         read(db, new)
     kept = begin(db, new, 401)
     commit(db, new, kept)
@@ -470,7 +470,7 @@ def test_i6_ranges_come_in_ascending_order_over_takeovers(db):
         if dice.random() < 0.4:
             snapshot(db, got, handed["end_id"] + 1)
             kept = list(tape)
-        if kept and dice.random() < 0.4:
+        if kept and handed["end_id"] < 1000 and dice.random() < 0.4:
             end_lease(db, got)
             got, tape = held(db), list(kept)
     assert tape == list(range(1, 1001))

@@ -34,6 +34,7 @@ from .helpers import (
     release,
     release_node,
     retry,
+    row,
     setting,
     snapshot,
     status,
@@ -549,3 +550,19 @@ def test_f4_max_attempts_reached_while_quiet_but_heard_again_is_not_parked(db):
         assert lease(db, node(db, "n2")) is None
     finish(db, got, handed)
     assert status(db, g) == [(1, 101, "done")]
+
+
+def test_f1_headers_default_to_none_found(db):
+    g = planned(db)
+    got = held(db)
+    first = next_range(db, got)
+    second = row(
+        db,
+        "select * from leases.finish_and_next(lease_id => %s, range_id => %s)",
+        *(got["lease_id"], first["range_id"]),
+    )
+    db.execute(
+        "select leases.finish_range(lease_id => %s, range_id => %s)",
+        (got["lease_id"], second["range_id"]),
+    )
+    assert counts(db, g) == (2, 0)

@@ -42,12 +42,15 @@ from .helpers import (
 )
 
 COLUMNS = {
-    "group_status": """group_id group_name active lane lease_id node_id node_name node_seen_at leased_at
-        heard_at moved_at quiet range_id ranges_offered articles_offered ranges_planned articles_planned
+    "group_status": """
+        group_id group_name active lane lease_id node_id node_name node_seen_at leased_at heard_at
+        moved_at quiet range_id ranges_offered articles_offered ranges_planned articles_planned
         ranges_parked ranges_done headers snapshot_id snapshot_next snapshot_at""",
-    "range_status": """range_id group_id lane start_id end_id next_id priority capture status attempts
-        last_error rules_version done_at""",
-    "lane_status": """lane is_open closed_because groups_held groups_quiet groups_waiting articles_offered
+    "range_status": """
+        range_id group_id lane start_id end_id next_id priority capture status attempts last_error
+        rules_version done_at""",
+    "lane_status": """
+        lane is_open closed_because groups_held groups_quiet groups_waiting articles_offered
         ranges_parked""",
 }
 
@@ -428,3 +431,25 @@ def test_looking_after_a_takeover_names_the_new_holder(db):
     shown = group_status(db, g)
     assert (shown["node_name"], shown["range_id"]) == ("new", None)
     assert one(db, handed)["status"] == "planned"
+
+
+FUNCTIONS = {
+    "lease_group(node_id => 1, lane => 'history')": """
+        lease_id group_id group_name group_priority lane rules_version rules ttl snapshot_id
+        snapshot_next""",
+    "next_range(lease_id => 1)": """
+        range_id start_id end_id next_id priority capture attempts rules_version""",
+    "finish_and_next(lease_id => 1, range_id => 1, headers => 0)": """
+        range_id start_id end_id next_id priority capture attempts rules_version""",
+    "begin_snapshot(lease_id => 1, next_id => 1)": "snapshot_id file",
+    "current_snapshot(lease_id => 1)": "snapshot_id next_id file bytes checksum taken_at",
+    "reject_snapshot(lease_id => 1, snapshot_id => 1)": """
+        snapshot_id next_id file bytes checksum taken_at""",
+    "stale_snapshots()": "snapshot_id file",
+}
+
+
+@pytest.mark.parametrize("call", FUNCTIONS)
+def test_functions_have_the_columns_of_the_contract(db, call):
+    cursor = db.execute(f"select * from leases.{call} limit 0")
+    assert [c.name for c in cursor.description] == FUNCTIONS[call].split()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from .helpers import (
+    Background,
+    allowing,
     at,
     beat,
     fail,
@@ -29,6 +31,7 @@ from .helpers import (
     snapshot,
     status,
     take_over,
+    wait_until_blocked,
 )
 
 # N1 -----------------------------------------------------------------------------------------------
@@ -349,3 +352,54 @@ def test_n4_done_range_shows_in_the_lane_that_handed_it_out(db, priority):
     assert at(db, g, 1)["lane"] == "history"
     assert group_status(db, g)["ranges_done"] == 1
     assert group_status(db, g)["headers"] == 3
+
+
+def test_n4_finished_range_that_settling_puts_back_goes_where_its_priority_says(db):
+    g = planned(db, to=200)
+    got = held(db)
+    read(db, got)
+    snapshot(db, got, 101)
+    read(db, got)
+    prioritise_one(db, g, 101, 5)
+    assert at(db, g, 101)["lane"] == "history"
+    release(db, got)
+    assert status(db, g)[1] == (101, 101, "planned")
+    assert at(db, g, 101)["lane"] == "tail"
+    assert next_range(db, held(db, lane="tail"))["start_id"] == 101
+
+
+def test_n4_priority_of_the_range_in_hand_does_not_move_it(db):
+    g = planned(db, to=200)
+    got = held(db)
+    handed = next_range(db, got)
+    with allowing("55006"):
+        prioritise(db, g, 5)
+    assert one(db, handed)["lane"] == "history"
+    assert lease(db, node(db, "n2"), "tail") is None or at(db, g, 101)["lane"] == "tail"
+    finish(db, got, handed)
+    assert one(db, handed)["lane"] == "history"
+
+
+def test_n1_two_calls_of_one_holder_at_once(db, connect):
+    g = planned(db)
+    got = held(db)
+    first = next_range(db, got)
+    one_, two = connect(), connect()
+    one_.execute("begin")
+    second = finish_and_next(one_, got, first, 40)
+    running = Background(lambda: finish_and_next(two, got, first, 40))
+    assert wait_until_blocked(db, two)
+    one_.execute("commit")
+    assert running.wait() == second
+    assert one(db, second)["attempts"] == 1
+    assert group_status(db, g)["headers"] == 40
+
+
+def test_n2_hand_out_rolled_back_counts_no_attempt(db, connect):
+    planned(db)
+    got = held(db)
+    caller = connect()
+    caller.execute("begin")
+    next_range(caller, got)
+    caller.execute("rollback")
+    assert next_range(db, got)["attempts"] == 1

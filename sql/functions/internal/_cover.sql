@@ -14,7 +14,7 @@ begin
         done_at = case when n.next_id > r.end_id then coalesce(r.done_at, leases._now()) end,
         done_by = null,
         headers = 0,
-        attempts = case when r.status = 'done' then 0 else r.attempts end,
+        attempts = case when r.done_by is not null then 0 else r.attempts end,
         lane = case when n.next_id = r.start_id then leases._home_lane(r.priority) else r.lane end,
         moved = n.next_id = r.start_id and r.lane <> leases._home_lane(r.priority)
     from (

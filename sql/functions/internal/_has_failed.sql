@@ -8,7 +8,11 @@ begin
     return exists (
         select from leases.put_down as d
         where d.group_id = _draft.group_id and d.lane = _draft.lane and d.range_id = _range_id
-    ) or leases._has_finished(_draft, _range_id);
+    ) or exists ( -- with nothing left of it
+        select from leases.progress as p
+        where p.group_id = _draft.group_id and p.lane = _draft.lane and p.seq > _draft.live_after
+            and p.finished_id = _range_id and p.what = 'fail'
+    );
 end;
 $_has_failed$;
 

@@ -21,6 +21,7 @@ begin atomic
                 or exists (
                     select from leases.put_down as d
                     where d.group_id = gl.group_id and d.lane = gl.lane and d.range_id = (_range).range_id
+                        and d.next_id > (_range).start_id
                 )
             )
     );

@@ -10,14 +10,14 @@ begin
     update leases.ranges as r
     set next_id = n.next_id, attempts = _draft.attempts, rules_version = _draft.rules_version,
         status = case when n.next_id > r.end_id then 'done' when _park then 'parked' else 'planned' end,
-        done_at = case when n.next_id > r.end_id then leases._now() end,
+        done_at = case when n.next_id > r.end_id then coalesce(r.done_at, leases._now()) end,
         lane = case when n.next_id = r.start_id then leases._home_lane(r.priority) else _draft.lane end,
         last_error = case when _park and n.next_id <= r.end_id
             then coalesce(r.last_error || '; ', '') || 'its holder went quiet at attempt ' || _draft.attempts
             else r.last_error end
     from (select r2.range_id, coalesce(_next_id, r2.next_id) as next_id
           from leases.ranges as r2 where r2.range_id = _draft.range_id) as n
-    where r.range_id = n.range_id and r.status <> 'done';
+    where r.range_id = n.range_id;
     update leases.ranges as r set lane = leases._home_lane(r.priority)
     from leases.put_down as d
     where d.group_id = _draft.group_id and d.lane = _draft.lane and r.range_id = d.range_id

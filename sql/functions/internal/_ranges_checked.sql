@@ -14,6 +14,10 @@ begin
         new.next_id := case when new.status = 'done' then new.end_id + 1 else coalesce(new.next_id, new.start_id) end;
         new.done_at := case when new.status = 'done' then coalesce(new.done_at, leases._now()) end;
         new.lane := leases._home_lane(new.priority);
+        if new.status = 'planned' and new.next_id > new.end_id then
+            new.status := 'done'; -- nothing is left of it
+            new.done_at := leases._now();
+        end if;
         return new;
     end if;
     _holds := leases._window_holds(old);
@@ -26,13 +30,11 @@ begin
     end if;
     if (new.range_id, new.group_id, new.start_id, new.end_id, new.next_id, new.status)
         is distinct from (old.range_id, old.group_id, old.start_id, old.end_id, old.next_id, old.status) then
-        if _holds in ('leased', 'done') then
-            perform leases._in_window(old, _holds);
-        end if;
         delete from leases.put_down as d where d.group_id = old.group_id and d.range_id = old.range_id;
         _holds := null;
     end if;
-    if new.status = 'done' then
+    if new.status = 'done' or (new.status = 'planned' and old.status <> 'done' and new.next_id > new.end_id) then
+        new.status := 'done';
         new.next_id := new.end_id + 1;
         new.done_at := coalesce(new.done_at, leases._now());
         return new;

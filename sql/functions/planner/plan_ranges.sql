@@ -21,6 +21,10 @@ begin
         perform leases._not_found('group', plan_ranges.group_id::text);
     elsif not leases._check_span(plan_ranges.start_id, plan_ranges.end_id) then
         return 0;
+    elsif (plan_ranges.end_id - plan_ranges.start_id) / plan_ranges.size >= 10000000 then
+        perform leases._refuse('the plan is too long for one call',
+            format('%s..%s in ranges of %s would be over 10,000,000 ranges.', plan_ranges.start_id, plan_ranges.end_id,
+                plan_ranges.size), 'Give a larger size, or plan a part of it.');
     end if;
     perform leases._lock_planning(array[plan_ranges.group_id]);
     select coalesce(max(r.start_id), plan_ranges.start_id) into _first from leases.ranges as r

@@ -7,7 +7,9 @@ select
         when c.is_full then 'catalog full' end as closed_because,
     count(s.group_id) filter (where s.lease_id is not null) as groups_held,
     count(s.group_id) filter (where s.quiet) as groups_quiet,
-    count(s.group_id) filter (where s.lease_id is null and s.active and s.ranges_offered > 0) as groups_waiting,
+    count(s.group_id) filter (
+        where s.active and (s.lease_id is null or s.quiet) and (s.ranges_offered > 0 or w.is_put_back)
+    ) as groups_waiting,
     coalesce(sum(s.articles_offered), 0) as articles_offered,
     coalesce(sum(s.ranges_parked), 0)::bigint as ranges_parked
 from leases.lanes as l
@@ -17,6 +19,22 @@ cross join lateral (
     ) as is_full
 ) as c
 left join leases.group_status as s on l.lane = s.lane
+left join lateral (
+    -- C2: what settling a quiet holder's lane would offer again
+    select exists (
+        select from leases._live as v
+        inner join leases.ranges as r on v.range_id = r.range_id
+        where v.group_id = s.group_id and v.lane = s.lane and s.quiet and r.status = 'planned'
+            and (l.offer_from is null or r.priority >= l.offer_from)
+            and (l.offer_to is null or r.priority <= l.offer_to)
+            and (r.capture or not l.capture_only)
+            and case v.status
+                when 'leased' then (s.snapshot_id is not null or v.next_id <= r.end_id)
+                and (l.max_attempts is null or v.attempts < l.max_attempts)
+                when 'done' then s.snapshot_id is not null
+            end
+    ) as is_put_back
+) as w on true
 group by l.lane, l.paused_because, c.is_full;
 
 comment on view leases.lane_status is

@@ -21,6 +21,15 @@ begin
             'The lane yields to the catalog: make room and report_catalog, or set yields_to_catalog off.'
             )::leases.idle_reason;
     end if;
+    if _closed is null and exists (
+        select from leases._figures(_lane, array(
+            select gl.group_id from leases.group_lanes as gl
+            where gl.lane = why_idle.lane and (why_idle.group_id is null or gl.group_id = why_idle.group_id))) as f
+        where f.is_active and f.best_priority is not null
+            and (f.lease_id is null or leases._is_quiet(f.heard_at, _lane.ttl))
+    ) then
+        return;
+    end if;
     return query
     with s as (
         select v.* from leases.group_status as v

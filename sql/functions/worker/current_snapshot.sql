@@ -7,9 +7,11 @@ security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
 as $current_snapshot$
+-- The log's key tells a caller whose transaction is older than a takeover (40001), though this only looks.
 declare
     _draft leases.progress := leases._held(current_snapshot.lease_id, false);
 begin
+    perform leases._log(_draft, 'look');
     return query
     select s.snapshot_id, s.next_id, s.file, s.bytes, s.checksum, s.taken_at
     from leases._current(_draft.group_id, _draft.lane) as s
