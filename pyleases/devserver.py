@@ -331,9 +331,11 @@ def server(
     account = _account()
     defaults = {
         "fsync": "on" if fsync else "off",
+        "jit": "off",  # compiling costs more than it saves while tables have no statistics
         "max_connections": "200",
         "max_wal_size": "512MB",
         "timezone": "UTC",
+        "dynamic_shared_memory_type": "mmap",  # in the data folder: nothing outside outlives a kill
     }
     wanted = bin_dir or find_binaries()
     base = _base_folder(in_memory=in_memory, account=account)

@@ -25,7 +25,8 @@ functions = sorted((sql_folder() / "functions").rglob("*.sql"))
 files = [p for p in migrations if ".rollback." not in p.name]
 files += [p for p in functions if not has_atomic_body(p)]
 options = [part for code in IGNORED for part in ("--ignore", code)]
-# Bodies are left to plpgsql_check, which knows our types. With -a, as one script: only then does pgspot know that the schema is ours.
+# Bodies are left to plpgsql_check, which knows our types. With -a, as one script: only then does
+# pgspot know that the schema is ours.
 done = subprocess.run(
     [Path(sys.executable).with_name("pgspot"), *options, "--no-plpgsql", "-a", *files],
     capture_output=True,

@@ -209,7 +209,8 @@ create table leases.snapshots (
 );
 
 -- serves the current, the kept and the pending snapshot of a lane
-create index snapshots_of_lane_idx on leases.snapshots (group_id, lane, snapshot_id) where status in ('kept', 'pending');
+create index snapshots_of_lane_idx on leases.snapshots (group_id, lane, snapshot_id)
+where status in ('kept', 'pending');
 -- serves stale_snapshots
 create index snapshots_stale_idx on leases.snapshots (snapshot_id) where status in ('stale', 'aborted');
 
@@ -304,3 +305,59 @@ create type leases.log_planned as (
 create type leases.candidate as (
     group_id bigint, best_priority integer, articles bigint, heard_at timestamptz, group_priority integer
 );
+
+-- words ---------------------------------------------------------------------------------------------------------------
+
+comment on table leases.lanes is 'The settings, a row a lane: changed with plain UPDATE; a third lane is an INSERT.';
+comment on column leases.lanes.lane is 'The lane''s name.';
+comment on column leases.lanes.priority_from is 'The most urgent priority of the band; null is open-ended. Bands may not overlap.';
+comment on column leases.lanes.priority_to is 'The least urgent priority of the band; null is open-ended.';
+comment on column leases.lanes.offer_from is 'The most urgent priority that is handed out now; null is open-ended.';
+comment on column leases.lanes.offer_to is 'The least urgent priority that is handed out now; null is open-ended.';
+comment on column leases.lanes.capture_only is 'Whether only ranges with the capture flag are handed out now.';
+comment on column leases.lanes.ttl is 'How long a holder may go unheard before it counts as quiet.';
+comment on column leases.lanes.max_attempts is 'At how many attempts a range that fails is parked; null is no limit.';
+comment on column leases.lanes.keep_snapshots is 'How many committed snapshots each group keeps in the lane.';
+comment on column leases.lanes.yields_to_catalog is 'Whether the lane grants nothing while the catalog is at its cap.';
+comment on column leases.lanes.paused_because is 'Why the lane is paused; null is not paused. Set by pause_lane.';
+comment on column leases.lanes.settings_version is 'Grows with each change of the settings; kept by a trigger.';
+
+comment on table leases.catalog is 'How full the catalog is: the last report, at most one row.';
+comment on table leases.rule_sets is 'The rule sets; the highest version is the current one.';
+
+comment on table leases.groups is 'The groups: numbered, growing logs.';
+comment on column leases.groups.group_id is 'The group''s id.';
+comment on column leases.groups.name is 'The group''s name, unique.';
+comment on column leases.groups.priority is 'Settles ties of the choice; lower is more urgent.';
+comment on column leases.groups.active is 'Whether the group''s lanes are granted.';
+comment on column leases.groups.added_at is 'When it was added.';
+
+comment on table leases.nodes is 'The worker machines that registered.';
+comment on column leases.nodes.node_id is 'The node''s id.';
+comment on column leases.nodes.name is 'The node''s name, unique.';
+comment on column leases.nodes.role is 'The role that registered it: nobody else but an administrator acts for it.';
+comment on column leases.nodes.registered_at is 'When it registered first.';
+
+comment on table leases.ranges is
+'The ranges, as they would stand if the windows were lost now; range_status tells how they stand.';
+comment on column leases.ranges.range_id is 'The range''s id.';
+comment on column leases.ranges.group_id is 'The group it is of.';
+comment on column leases.ranges.start_id is 'Its first article.';
+comment on column leases.ranges.end_id is 'Its last article.';
+comment on column leases.ranges.next_id is 'The resume point: the next article to read; end_id + 1 when all are read.';
+comment on column leases.ranges.priority is 'Lower is more urgent; the lanes'' bands are of it.';
+comment on column leases.ranges.capture is 'The capture flag, for lanes that hand out only what has it.';
+comment on column leases.ranges.status is 'planned, done or parked.';
+comment on column leases.ranges.done_at is 'When it was done.';
+
+comment on table leases.planning is 'Per group, what planners wait for each other on, and what plan_logs remembers.';
+comment on table leases.group_lanes is 'A lane of a group: the row that every holder''s call locks first; never updated.';
+comment on table leases.grants is 'Every lease that was granted, and to whom.';
+comment on table leases.progress is 'What holders did, a row a call: the newest row of a lane is its state.';
+comment on table leases.put_down is 'Resume points of ranges that the current holder put down.';
+comment on table leases.rewinds is 'Words to holders: something was offered below where they look next.';
+comment on table leases.snapshots is 'The snapshots, until their files are gone.';
+comment on table leases.standing_points is 'Where each begun range of the lane stood when the snapshot was begun (S1).';
+comment on table leases.tallies is 'Sums over the ranges, up to the notes not yet added.';
+comment on table leases.notes is 'What changed in ranges and settings and is not added up yet.';
+comment on table leases.choices is 'What lease_group chooses from, a row a lane of a group.';

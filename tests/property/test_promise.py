@@ -153,7 +153,7 @@ class Lane:
             elif r.status != "parked":
                 r.status = "planned"
             if point > r.end:
-                r.status, r.attempts = "done", {0} | r.attempts
+                r.status, r.attempts = "done", set(range(max(r.attempts) + 1))
         if hand and hand.status == "leased":
             hand.status = "planned"
         if hand and hand.status == "planned" and max_attempts is not None:
@@ -583,9 +583,9 @@ class Promise(RuleBasedStateMachine):
         return len(among) - 1 - among.index(worker)
 
     @precondition(reading)
-    @rule(pick=PICK, fate=FATES)
+    @rule(pick=PICK, fate=FATES, then_snapshot=st.booleans())
     @guarded
-    def fail(self, pick: int, fate: str) -> None:
+    def fail(self, pick: int, fate: str, then_snapshot: bool) -> None:
         """F4, as it is meant: first tell where the window stands."""
         worker = self.reader(pick)
         lane, r = worker.lane, worker.hand
@@ -607,6 +607,8 @@ class Promise(RuleBasedStateMachine):
         lane.in_hand = worker.hand = None
         worker.failed = (r, r.stamp)
         self.check(lane.group)
+        if then_snapshot:
+            self.snapshot(self.live_number(worker))
 
     def standing(self, worker: Worker) -> int:
         """Where the window of a worker stands."""
@@ -1065,7 +1067,7 @@ class EachOnce(Promise):
             self.check(group)
 
 
-@pytest.mark.parametrize(("machine", "quick"), [(InOrder, 120), (EachOnce, 200)])
+@pytest.mark.parametrize(("machine", "quick"), [(InOrder, 40), (EachOnce, 60)])
 def test_promise_each_article_is_in_the_windows_exactly_once(machine, quick, played, effort):
     class Played(machine):
         conn = played

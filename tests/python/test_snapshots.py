@@ -547,27 +547,27 @@ def quiet(connect):
 
 
 def test_heartbeats_as_it_goes(group, db, take, quiet):
-    db.execute("update leases.lanes set ttl = '0.6 seconds'")
+    db.execute("update leases.lanes set ttl = '2 seconds'")
     lease = take()
     lease.next_range()
 
     def slowly():
-        for _ in range(8):
-            time.sleep(0.2)
+        for _ in range(5):
+            time.sleep(0.6)
             assert not quiet()
             yield BODY
 
     lease.put_snapshot(1, slowly())
     with lease.open_snapshot() as body:
-        for _ in range(8):
-            time.sleep(0.2)
+        for _ in range(5):
+            time.sleep(0.6)
             assert not quiet()
             assert body.read(len(BODY))
     assert not lease.lost
 
 
 def test_heartbeats_while_the_disk_is_slow(group, db, take, monkeypatch, quiet):
-    db.execute("update leases.lanes set ttl = '0.5 seconds'")
+    db.execute("update leases.lanes set ttl = '1.5 seconds'")
     lease = take()
     lease.next_range()
     heard = []
@@ -575,7 +575,7 @@ def test_heartbeats_while_the_disk_is_slow(group, db, take, monkeypatch, quiet):
 
     def slow(descriptor):
         if threading.current_thread() is not threading.main_thread():
-            time.sleep(1.5)
+            time.sleep(3)
             heard.append(quiet())
         real(descriptor)
 

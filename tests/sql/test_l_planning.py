@@ -844,8 +844,13 @@ def test_l3_exact_after_planners_and_workers_at_once(db, connect):
                 c.execute("delete from leases.ranges where group_id = %s and start_id = %s", (g, n))
             time.sleep(0.02)
 
-    running = [Background(lambda c=connect(), n=n: work(c, f"n{n}")) for n in range(2)]
-    running += [Background(lambda c=connect(), n=n: plan_on(c, 1000 + 10 * n)) for n in range(2)]
+    c = [connect() for _ in range(4)]
+    running = [
+        Background(lambda: work(c[0], "n0")),
+        Background(lambda: work(c[1], "n1")),
+        Background(lambda: plan_on(c[2], 1000)),
+        Background(lambda: plan_on(c[3], 1010)),
+    ]
     for thread in running:
         thread.wait(30)
     assert_exact(db)

@@ -207,7 +207,6 @@ def test_o3_odd_session_settings(db, connect):
     worker = connect()
     for change in (
         "search_path = ''",
-        "datestyle = 'SQL, DMY'",
         "standard_conforming_strings = on",
         "enable_indexscan = off",
         "enable_bitmapscan = off",

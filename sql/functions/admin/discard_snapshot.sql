@@ -13,7 +13,7 @@ begin
     _draft := leases._lock_lane(discard_snapshot.group_id, discard_snapshot.lane);
     _current := leases._current(_draft.group_id, _draft.lane);
     if _current.snapshot_id is null then
-        perform leases._not_found('snapshot of', format('group %s, lane %s', _draft.group_id, _draft.lane));
+        perform leases._not_found('snapshot', format('of group %s, lane %s', _draft.group_id, _draft.lane));
     end if;
     perform leases._let_go(leases._fall_back(_draft, _current), 'discard snapshot');
 end;

@@ -12,7 +12,7 @@ end;
 $end_lease$;
 
 comment on function leases.end_lease(bigint) is
-'Takes the lease away as a takeover would: its holders next call is told lease_lost. Raises lease_lost (LS001) where it is not the current lease of its lane.';
+'Takes the lease away as a takeover would: its holder''s next call is told lease_lost. Raises lease_lost (LS001) where it is not the current lease of its lane.';
 
 revoke all on function leases.end_lease(bigint) from public;
 grant execute on function leases.end_lease(bigint) to leases_admin;

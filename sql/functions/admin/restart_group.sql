@@ -29,7 +29,7 @@ end;
 $restart_group$;
 
 comment on function leases.restart_group(bigint) is
-'Ends the groups leases, drops its ranges, makes its snapshots stale. Raises not_found (LS005).';
+'Ends the group''s leases, drops its ranges, makes its snapshots stale. Raises not_found (LS005).';
 
 revoke all on function leases.restart_group(bigint) from public;
 grant execute on function leases.restart_group(bigint) to leases_admin;

@@ -1,5 +1,7 @@
 -- C3: the best candidate by the order whose turn it is, of those not tried.
-create or replace function leases._best(_lane leases.lanes, _others leases.candidate[], _tried bigint[], _biggest boolean)
+create or replace function leases._best(
+    _lane leases.lanes, _others leases.candidate[], _tried bigint[], _biggest boolean
+)
 returns bigint
 language plpgsql
 stable
@@ -33,6 +35,6 @@ end;
 $_best$;
 
 comment on function leases._best(leases.lanes, leases.candidate[], bigint[], boolean) is
-'The group that the turns order puts first, or null.';
+'The group that the turn''s order puts first, or null.';
 
 revoke all on function leases._best(leases.lanes, leases.candidate[], bigint[], boolean) from public;

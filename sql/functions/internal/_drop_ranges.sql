@@ -10,6 +10,6 @@ end;
 $_drop_ranges$;
 
 comment on function leases._drop_ranges(bigint) is
-'Deletes the groups ranges.';
+'Deletes the group''s ranges.';
 
 revoke all on function leases._drop_ranges(bigint) from public;

@@ -12,6 +12,6 @@ end;
 $_drop_snapshots$;
 
 comment on function leases._drop_snapshots(bigint, text) is
-'Makes the lanes kept snapshots stale.';
+'Makes the lane''s kept snapshots stale.';
 
 revoke all on function leases._drop_snapshots(bigint, text) from public;

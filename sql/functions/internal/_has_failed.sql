@@ -6,7 +6,7 @@ stable
 as $_has_failed$
 begin
     return exists (
-        select from leases.put_down as d
+        select 1 from leases.put_down as d
         where d.group_id = _draft.group_id and d.lane = _draft.lane and d.range_id = _range_id
     ) or exists ( -- with nothing left of it
         select from leases.progress as p

@@ -6,11 +6,11 @@ stable
 as $_has_finished$
 begin
     return exists (
-        select from leases.progress as p
+        select 1 from leases.progress as p
         where p.group_id = _state.group_id and p.lane = _state.lane and p.seq > _state.live_after
             and p.lease_id = _state.lease_id and p.finished_id = _range_id
     ) or exists (
-        select from leases.ranges as r
+        select 1 from leases.ranges as r
         where r.range_id = _range_id and r.status = 'done' and r.done_by = _state.lease_id
     );
 end;

@@ -4,8 +4,8 @@ returns boolean
 language sql
 stable
 begin atomic
-    select exists (
-        select from leases.group_lanes as gl
+    select exists(
+        select 1 from leases.group_lanes as gl
         cross join lateral (
             select p.* from leases.progress as p
             where p.group_id = gl.group_id and p.lane = gl.lane order by p.seq desc limit 1
@@ -14,12 +14,12 @@ begin atomic
             and (
                 top.range_id = (_range).range_id
                 or exists (
-                    select from leases.progress as p
+                    select 1 from leases.progress as p
                     where p.group_id = gl.group_id and p.lane = gl.lane and p.seq > top.live_after
                         and p.finished_id = (_range).range_id
                 )
                 or exists (
-                    select from leases.put_down as d
+                    select 1 from leases.put_down as d
                     where d.group_id = gl.group_id and d.lane = gl.lane and d.range_id = (_range).range_id
                         and d.next_id > (_range).start_id
                 )

@@ -35,11 +35,13 @@ begin
                 and r.next_id <= r.end_id and leases._offers(_lane, r.priority, r.capture)
             order by r.start_id limit 1 for update;
             if not found then
-                exit when not exists (
+                if not exists (
                     select from leases.ranges as r
                     where r.group_id = _draft.group_id and r.lane = _draft.lane and r.status = 'planned'
                         and r.start_id > _from
-                        and r.next_id <= r.end_id and leases._offers(_lane, r.priority, r.capture));
+                        and r.next_id <= r.end_id and leases._offers(_lane, r.priority, r.capture)) then
+                    return null;
+                end if;
                 continue;
             end if;
         end if;
@@ -55,7 +57,6 @@ begin
         end if;
         return _range;
     end loop;
-    return null;
 end;
 $_next_offered$;
 

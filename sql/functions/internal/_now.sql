@@ -1,4 +1,4 @@
--- The one clock (H4, C11): the server's, as the change is made.
+-- The one clock (H4): the server's, as the change is made.
 create or replace function leases._now()
 returns timestamptz
 language sql

@@ -39,6 +39,6 @@ end;
 $_quiet_ones$;
 
 comment on function leases._quiet_ones(leases.lanes) is
-'Returns the quiet holders lanes that are candidates.';
+'Returns the quiet holders'' lanes that are candidates.';
 
 revoke all on function leases._quiet_ones(leases.lanes) from public;

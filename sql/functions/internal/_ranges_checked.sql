@@ -59,7 +59,7 @@ end;
 $_ranges_checked$;
 
 comment on function leases._ranges_checked() is
-'Trigger: completes rows of ranges written by plain SQL and refuses to change a range in hand (55006).';
+'Trigger: completes rows of ranges written by plain SQL and refuses to delete a range in hand (55006).';
 
 revoke all on function leases._ranges_checked() from public;
 

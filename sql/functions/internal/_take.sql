@@ -28,6 +28,6 @@ end;
 $_take$;
 
 comment on function leases._take(leases.lanes, bigint) is
-'The draft of a lane that is the callers to grant, or null.';
+'The draft of a lane that is the caller''s to grant, or null.';
 
 revoke all on function leases._take(leases.lanes, bigint) from public;

@@ -19,6 +19,6 @@ end;
 $_take_turn$;
 
 comment on function leases._take_turn(text) is
-'The number of the lanes next turn.';
+'The number of the lane''s next turn.';
 
 revoke all on function leases._take_turn(text) from public;

@@ -7,12 +7,12 @@ begin atomic
     select case
         when top.range_id = (_range).range_id then 'leased'
         when exists (
-            select from leases.progress as p
+            select 1 from leases.progress as p
             where p.group_id = gl.group_id and p.lane = gl.lane and p.seq > top.live_after
                 and p.finished_id = (_range).range_id
         ) then 'done'
         when exists (
-            select from leases.put_down as d
+            select 1 from leases.put_down as d
             where d.group_id = gl.group_id and d.lane = gl.lane and d.range_id = (_range).range_id
                 and d.next_id > (_range).start_id
         ) then 'put down'

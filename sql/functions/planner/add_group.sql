@@ -26,7 +26,7 @@ end;
 $add_group$;
 
 comment on function leases.add_group(text, integer, boolean) is
-'Returns the groups id. A new group has priority 100 and is active unless told otherwise; of an existing one only what is named changes. Raises invalid_parameter_value (22023) for a name that is blank or over 500 characters.';
+'Returns the group''s id. A new group has priority 100 and is active unless told otherwise; of an existing one only what is named changes. Raises invalid_parameter_value (22023) for a name that is blank or over 500 characters.';
 
 revoke all on function leases.add_group(text, integer, boolean) from public;
 grant execute on function leases.add_group(text, integer, boolean) to leases_planner;

@@ -9,8 +9,8 @@ security definer
 set search_path = pg_catalog, leases, pg_temp
 as $plan_logs$
 -- Groups are added in the order of their names and locked in the order of their ids: two planners of one list wait
--- for each other and never deadlock. What a log was seen as is read again under that lock (C30). A high below the one
--- seen plans nothing and moves nothing (C29): a renumbered log is for restart_group.
+-- for each other and never deadlock. What a log was seen as is read again under that lock. A high below the one
+-- seen plans nothing and moves nothing: a renumbered log is for restart_group.
 declare
     _ids bigint[];
     _log record;
@@ -74,5 +74,5 @@ comment on function leases.plan_logs(text[], bigint[], bigint[], integer, intege
 'Adds groups that are not there. Gives a row for each group that is new or changed. Raises invalid_parameter_value (22023).';
 
 revoke all on function leases.plan_logs(text[], bigint[], bigint[], integer, integer, bigint, bigint) from public;
-grant execute on function leases.plan_logs(text[], bigint[], bigint[], integer, integer, bigint, bigint) to leases_planner;
-
+grant execute on function leases.plan_logs(text[], bigint[], bigint[], integer, integer, bigint, bigint)
+to leases_planner;

@@ -1,5 +1,8 @@
 -- Cover start_id..end_id with ranges, where none covers it yet.
-create or replace function leases.plan_ranges(group_id bigint, start_id bigint, end_id bigint, priority integer, capture boolean default false, size bigint default 10000)
+create or replace function leases.plan_ranges(
+    group_id bigint, start_id bigint, end_id bigint, priority integer, capture boolean default false,
+    size bigint default 10000
+)
 returns bigint
 language plpgsql
 security definer

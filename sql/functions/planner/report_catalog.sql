@@ -21,7 +21,7 @@ end;
 $report_catalog$;
 
 comment on function leases.report_catalog(bigint, bigint) is
-'Keeps the catalogs size and cap, in bytes: lanes that yield to it grant nothing while it is at its cap or above. Raises invalid_parameter_value (22023).';
+'Keeps the catalog''s size and cap, in bytes: lanes that yield to it grant nothing while it is at its cap or above. Raises invalid_parameter_value (22023).';
 
 revoke all on function leases.report_catalog(bigint, bigint) from public;
 grant execute on function leases.report_catalog(bigint, bigint) to leases_planner;

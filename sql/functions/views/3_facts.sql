@@ -16,14 +16,18 @@ select s.group_id, s.lane, s.priority, s.capture,
     case when s.status = 'done' then s.sign else 0 end,
     s.sign * s.headers
 from (
-    select l.group_id, l.lane, 1 as sign, coalesce(l.status, r.status) as status, coalesce(l.next_id, r.next_id) as next_id,
-        r.end_id, r.priority, r.capture, l.headers
+    select l.group_id, l.lane, 1 as sign, coalesce(l.status, r.status) as status,
+        coalesce(l.next_id, r.next_id) as next_id, r.end_id, r.priority, r.capture, l.headers
     from leases._live as l
-    cross join lateral (select q.* from leases.ranges as q where q.range_id = l.range_id offset 0) as r
+    cross join lateral (
+        select q.* from leases.ranges as q where q.range_id = l.range_id order by q.range_id limit 1
+    ) as r
     union all
     select l.group_id, r.lane, -1, r.status, r.next_id, r.end_id, r.priority, r.capture, r.headers
     from leases._live as l
-    cross join lateral (select q.* from leases.ranges as q where q.range_id = l.range_id offset 0) as r
+    cross join lateral (
+        select q.* from leases.ranges as q where q.range_id = l.range_id order by q.range_id limit 1
+    ) as r
 ) as s;
 
 comment on view leases._facts is

@@ -17,7 +17,7 @@ select
     t.heard_at,
     t.moved_at,
     t.lease_id is not null
-    and extract(epoch from clock_timestamp() - greatest(t.heard_at, pg_postmaster_start_time()))
+    and extract(epoch from clock_timestamp() - greatest(t.heard_at, pg_postmaster_start_time(), up.since))
     > extract(epoch from s.ttl) as quiet,
     case when t.lease_id is not null then t.range_id end as range_id,
     f.ranges_offered,
@@ -33,6 +33,10 @@ select
 from leases.group_lanes as gl
 inner join leases.groups as g on gl.group_id = g.group_id
 inner join leases.lanes as s on gl.lane = s.lane
+cross join (
+    -- C9, as _up_since: seen by superusers and members of pg_read_all_stats
+    select max(b.backend_start) as since from pg_stat_activity as b where b.backend_type = 'walwriter'
+) as up
 left join lateral (
     select p.* from leases.progress as p
     where p.group_id = gl.group_id and p.lane = gl.lane order by p.seq desc limit 1

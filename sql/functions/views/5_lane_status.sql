@@ -21,7 +21,7 @@ cross join lateral (
 left join leases.group_status as s on l.lane = s.lane
 left join lateral (
     -- C2: what settling a quiet holder's lane would offer again
-    select exists (
+    select exists(
         select from leases._live as v
         inner join leases.ranges as r on v.range_id = r.range_id
         where v.group_id = s.group_id and v.lane = s.lane and s.quiet and r.status = 'planned'

@@ -5,6 +5,7 @@ language plpgsql
 stable
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set jit = off
 as $why_idle$
 declare
     _lane leases.lanes := leases._lane(why_idle.lane);

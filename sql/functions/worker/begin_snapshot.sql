@@ -29,7 +29,7 @@ end;
 $begin_snapshot$;
 
 comment on function leases.begin_snapshot(bigint, bigint) is
-'Notes where the lane stands and returns the snapshots id and the file name to write: relative, never used before. An earlier pending one is aborted. Raises lease_lost (LS001), invalid_parameter_value (22023) for a next_id where no window can stand.';
+'Notes where the lane stands and returns the snapshot''s id and the file name to write: relative, never used before. An earlier pending one is aborted. Raises lease_lost (LS001), invalid_parameter_value (22023) for a next_id where no window can stand.';
 
 revoke all on function leases.begin_snapshot(bigint, bigint) from public;
 grant execute on function leases.begin_snapshot(bigint, bigint) to leases_worker;

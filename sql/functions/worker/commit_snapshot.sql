@@ -1,4 +1,4 @@
--- Make a written snapshot the lanes current one.
+-- Make a written snapshot the lane's current one.
 create or replace function leases.commit_snapshot(lease_id bigint, snapshot_id bigint, bytes bigint, checksum text)
 returns void
 language plpgsql

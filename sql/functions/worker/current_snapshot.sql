@@ -1,4 +1,4 @@
--- The lanes current snapshot.
+-- The lane's current snapshot.
 create or replace function leases.current_snapshot(lease_id bigint)
 returns setof leases.snapshot
 language plpgsql
@@ -20,7 +20,7 @@ end;
 $current_snapshot$;
 
 comment on function leases.current_snapshot(bigint) is
-'Returns the lanes current snapshot with its size in bytes and its checksum; no row where it has none. Raises lease_lost (LS001).';
+'Returns the lane''s current snapshot with its size in bytes and its checksum; no row where it has none. Raises lease_lost (LS001).';
 
 revoke all on function leases.current_snapshot(bigint) from public;
 grant execute on function leases.current_snapshot(bigint) to leases_worker;

@@ -26,7 +26,7 @@ end;
 $fail_range$;
 
 comment on function leases.fail_range(bigint, bigint, text) is
-'Keeps the reason on the range and plans it again at its resume point; parks it at the lanes max_attempts. Again, it changes nothing. Raises lease_lost (LS001), range_not_held (LS002).';
+'Keeps the reason on the range and plans it again at its resume point; parks it at the lane''s max_attempts. Again, it changes nothing. Raises lease_lost (LS001), range_not_held (LS002).';
 
 revoke all on function leases.fail_range(bigint, bigint, text) from public;
 grant execute on function leases.fail_range(bigint, bigint, text) to leases_worker;

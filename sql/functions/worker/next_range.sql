@@ -14,7 +14,7 @@ end;
 $next_range$;
 
 comment on function leases.next_range(bigint) is
-'Returns the range in hand, or hands out the lanes lowest offered one; no row when the lane is caught up. Raises lease_lost (LS001).';
+'Returns the range in hand, or hands out the lane''s lowest offered one; no row when the lane is caught up. Raises lease_lost (LS001).';
 
 revoke all on function leases.next_range(bigint) from public;
 grant execute on function leases.next_range(bigint) to leases_worker;

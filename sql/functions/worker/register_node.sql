@@ -22,7 +22,7 @@ end;
 $register_node$;
 
 comment on function leases.register_node(text) is
-'Returns the nodes id; the same name gives the same id. The node belongs to the role that registered it. Raises invalid_parameter_value (22023) for a name that is blank or over 500 characters, insufficient_privilege (42501) for another roles.';
+'Returns the node''s id; the same name gives the same id. The node belongs to the role that registered it. Raises invalid_parameter_value (22023) for a name that is blank or over 500 characters, insufficient_privilege (42501) for another role''s.';
 
 revoke all on function leases.register_node(text) from public;
 grant execute on function leases.register_node(text) to leases_worker;

@@ -27,7 +27,7 @@ end;
 $reject_snapshot$;
 
 comment on function leases.reject_snapshot(bigint, bigint) is
-'The lane falls back to the snapshot kept before that one and is settled by it; the holder drops its window and its range in hand. Returns what is current now, if anything; again, it gives the same. Raises lease_lost (LS001), snapshot_not_pending (LS003) for one that was never the lanes.';
+'The lane falls back to the snapshot kept before that one and is settled by it; the holder drops its window and its range in hand. Returns what is current now, if anything; again, it gives the same. Raises lease_lost (LS001), snapshot_not_pending (LS003) for one that was never the lane''s.';
 
 revoke all on function leases.reject_snapshot(bigint, bigint) from public;
 grant execute on function leases.reject_snapshot(bigint, bigint) to leases_worker;
