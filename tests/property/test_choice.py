@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 
 BANDS = {"tail": (None, 10), "history": (11, 999), "mid": (1000, None)}
 OPEN = {"offer_from": None, "offer_to": None, "capture_only": False, "yields_to_catalog": False}
-PRIORITY = st.sampled_from([0, 5, 10, 11, 15, 20, 100, 1000])
-LANE = st.sampled_from(["history", "tail", "mid"])
+PRIORITY = st.sampled_from([11, 11, 11, 11, 5, 5, 0, 10, 15, 20, 100, 1000])
+LANE = st.sampled_from(["history", "history", "tail", "mid"])
 GROUP = st.integers(0, 2)
 PICK = st.integers(0, 11)
 _example = itertools.count(1)
@@ -249,6 +249,7 @@ class Choice(RuleBasedStateMachine):
             self.active[row["add_group"]], self.urgency[row["add_group"]] = True, 100
         self.plan(group=0, start=0, articles=9, priority=11, capture=False, size=3)
         self.plan(group=1, start=0, articles=4, priority=11, capture=False, size=3)
+        self.plan(group=2, start=0, articles=6, priority=11, capture=True, size=3)
 
     @rule(lane=LANE, keep=st.sampled_from([True, True, False]))
     @guarded
@@ -280,6 +281,23 @@ class Choice(RuleBasedStateMachine):
             if held and held.quiet and status[group]["lease_id"] is None:
                 assert group not in [c["group"] for c in candidates]
                 del self.held[group, lane]
+
+    @rule(lane=LANE, times=st.integers(1, 4), finish=st.booleans())
+    @guarded
+    def come_and_go(self, lane: str, times: int, finish: bool) -> None:
+        """Lease and give back, several times: the turns alternate."""
+        for _ in range(times):
+            before = set(self.held)
+            self.lease(lane, True)
+            for key in set(self.held) - before:
+                lease = self.held[key]
+                if finish:
+                    self.next_range(lease)
+                    if lease.hand:
+                        args = {"lease_id": lease.lease_id, "range_id": lease.hand["range_id"]}
+                        self.once("finish_range", **args)
+                self.once("release_group", lease_id=lease.lease_id)
+                del self.held[key]
 
     def expect(
         self, rows: list[dict], may: dict[bool, int | None], lane: str, candidates: list[dict]
@@ -563,8 +581,8 @@ class Choice(RuleBasedStateMachine):
 
     @rule(
         lane=LANE,
-        bounds=st.tuples(*[st.sampled_from([None, None, 5, 11, 15, 20])] * 2),
-        capture_only=st.booleans(),
+        bounds=st.tuples(*[st.sampled_from([None, None, None, 5, 11, 15])] * 2),
+        capture_only=st.sampled_from([False, False, True]),
         yields=st.booleans(),
         max_attempts=st.sampled_from([None, 1, 2]),
     )
@@ -614,7 +632,7 @@ class Choice(RuleBasedStateMachine):
         )
         self.bands = bands
 
-    @rule(lane=LANE, pause=st.booleans())
+    @rule(lane=LANE, pause=st.sampled_from([False, False, True]))
     @guarded
     def pause(self, lane: str, pause: bool) -> None:
         if pause:

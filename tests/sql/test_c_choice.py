@@ -784,3 +784,18 @@ def test_c_lane_defaults_to_history(db):
     g = planned(db)
     got = row(db, "select * from leases.lease_group(node_id => %s)", node(db))
     assert (got["group_id"], got["lane"]) == (g, "history")
+
+
+def test_c6_changed_settings_make_two_calls_at_once_neither_wait_nor_fail(db, connect):
+    ids = [planned(db, f"g{n}", to=100 * n) for n in (1, 2, 3)]
+    n = node(db)
+    db.execute("update leases.lanes set offer_to = 60 where lane = 'history'")
+    first, second = connect(autocommit=False), connect()
+    second.execute("set lock_timeout = '1s'")
+    got = [lease(first, n), lease(second, n), lease(second, n)]
+    assert sorted(g["group_id"] for g in got if g) == sorted(ids)
+    assert lease(second, n) is None
+    first.rollback()
+    again = lease(second, n)
+    assert again is not None
+    assert again["group_id"] == got[0]["group_id"]

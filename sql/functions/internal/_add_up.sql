@@ -13,7 +13,10 @@ begin
         into _noted, _all from leases.notes as n where n.lane = _lane.lane;
     if _all then
         _noted := array(select gl.group_id from leases.group_lanes as gl where gl.lane = _lane.lane);
-        delete from leases.notes as n where n.lane = _lane.lane and n.group_id is null;
+        delete from leases.notes as n
+            where n.note_id in (
+                select k.note_id from leases.notes as k
+                where k.lane = _lane.lane and k.group_id is null for update skip locked);
     elsif _noted is null then
         return array[]::leases.candidate[];
     end if;
