@@ -270,18 +270,22 @@ class _Watcher:
             time.sleep(_LOOK)
 
     def progress(self) -> tuple[int, int]:
-        """Return how many articles are read, about, and how many are planned."""
+        """Return how many articles are read, about, and how many are planned.
+
+        What a holder has read since it leased may not be counted yet.
+        """
         row = self.connection.execute(
-            "select p.planned, o.offered from"
-            " (select coalesce(sum(end_id - start_id + 1), 0)::bigint from leases.ranges)"
-            " as p (planned),"
-            " (select coalesce(sum(articles_offered), 0)::bigint from leases.lane_status)"
-            " as o (offered)"
+            "select coalesce(sum(end_id - start_id + 1), 0)::bigint as planned,"
+            " coalesce(sum(end_id - start_id + 1) filter (where status = 'done'), 0)::bigint as done"
+            " from leases.ranges"
         ).fetchone()
-        return (row["planned"] - row["offered"], row["planned"]) if row else (0, 0)
+        return (row["done"], row["planned"]) if row else (0, 0)
 
     def all_done(self) -> bool:
         """Whether every range is done and every lane given back."""
+        done, planned = self.progress()
+        if done < planned:
+            return False
         row = self.connection.execute(
             "select not exists (select from leases.range_status where status <> 'done')"
             " and not exists (select from leases.group_status where lease_id is not null)"

@@ -55,4 +55,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let a soak take the time that it takes."""
     for item in items:
         if (EXAMPLES or STEPS) and "property" in str(item.path):
-            item.add_marker(pytest.mark.timeout(0))
+            item.add_marker(pytest.mark.timeout(0), append=False)

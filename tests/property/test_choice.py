@@ -12,6 +12,7 @@ import itertools
 from dataclasses import dataclass, field
 
 import psycopg
+import pytest
 from hypothesis import note
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -694,6 +695,7 @@ def articles(rows: list[dict]) -> int:
     return sum(r["end_id"] - r["next_id"] + 1 for r in rows)
 
 
+@pytest.mark.timeout(300)
 def test_c1_to_c5_and_l3_the_choice_is_what_a_plain_query_computes(played, effort):
     played.execute(
         "update leases.lanes set priority_to = 999, yields_to_catalog = false"
@@ -707,4 +709,4 @@ def test_c1_to_c5_and_l3_the_choice_is_what_a_plain_query_computes(played, effor
         conn = played
 
     Played.turns = {lane: Turns() for lane in BANDS}
-    run_state_machine_as_test(Played, settings=effort(60))
+    run_state_machine_as_test(Played, settings=effort(30))

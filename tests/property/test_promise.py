@@ -1067,7 +1067,8 @@ class EachOnce(Promise):
             self.check(group)
 
 
-@pytest.mark.parametrize(("machine", "quick"), [(InOrder, 40), (EachOnce, 60)])
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("machine", "quick"), [(InOrder, 20), (EachOnce, 30)])
 def test_promise_each_article_is_in_the_windows_exactly_once(machine, quick, played, effort):
     class Played(machine):
         conn = played

@@ -370,8 +370,13 @@ def quietness(db: Db, lane: str = "history") -> Iterator[None]:
 
 def take_over(db: Db, name: str = "n2", lane: str = "history") -> Row:
     """Let the holders of the lane go quiet and lease for another node."""
-    with quietness(db, lane):
-        return held(db, name, lane)
+    taker = node(db, name)
+    setting(db, lane, ttl="0.001 seconds")
+    time.sleep(0.01)
+    got = lease(db, taker, lane)
+    setting(db, lane, ttl="2 minutes")
+    assert got is not None, f"{name} took nothing over in {lane}"
+    return got
 
 
 def impatient(connection: Db, timeout: str = "2s") -> Db:

@@ -20,13 +20,13 @@ select
     and extract(epoch from clock_timestamp() - greatest(t.heard_at, pg_postmaster_start_time(), up.since))
     > extract(epoch from s.ttl) as quiet,
     case when t.lease_id is not null then t.range_id end as range_id,
-    f.ranges_offered,
-    f.articles_offered::bigint as articles_offered,
-    f.ranges_planned,
-    f.articles_planned::bigint as articles_planned,
-    f.ranges_parked,
-    f.ranges_done,
-    f.headers,
+    coalesce(f.ranges_offered, 0) as ranges_offered,
+    coalesce(f.articles_offered, 0)::bigint as articles_offered,
+    coalesce(f.ranges_planned, 0) as ranges_planned,
+    coalesce(f.articles_planned, 0)::bigint as articles_planned,
+    coalesce(f.ranges_parked, 0) as ranges_parked,
+    coalesce(f.ranges_done, 0) as ranges_done,
+    coalesce(f.headers, 0) as headers,
     k.snapshot_id,
     k.next_id as snapshot_next,
     k.taken_at as snapshot_at
@@ -47,25 +47,27 @@ left join lateral (
     select c.snapshot_id, c.next_id, c.taken_at from leases.snapshots as c
     where c.group_id = gl.group_id and c.lane = gl.lane and c.status = 'kept' order by c.snapshot_id desc limit 1
 ) as k on true
-left join lateral (
+left join (
     select
-        coalesce(sum(x.planned_ranges), 0)::bigint as ranges_planned,
-        coalesce(sum(x.planned_articles), 0) as articles_planned,
-        coalesce(sum(x.planned_ranges) filter (where x.offered), 0)::bigint as ranges_offered,
-        coalesce(sum(x.planned_articles) filter (where x.offered), 0) as articles_offered,
-        coalesce(sum(x.parked_ranges), 0)::bigint as ranges_parked,
-        coalesce(sum(x.done_ranges), 0)::bigint as ranges_done,
-        coalesce(sum(x.headers), 0) as headers
-    from (
+        y.group_id,
+        y.lane,
+        sum(y.planned_ranges)::bigint as ranges_planned,
+        sum(y.planned_articles) as articles_planned,
+        coalesce(sum(y.planned_ranges) filter (where o.is_offered), 0)::bigint as ranges_offered,
+        coalesce(sum(y.planned_articles) filter (where o.is_offered), 0) as articles_offered,
+        sum(y.parked_ranges)::bigint as ranges_parked,
+        sum(y.done_ranges)::bigint as ranges_done,
+        sum(y.headers) as headers
+    from leases._facts as y
+    inner join leases.lanes as c on y.lane = c.lane
+    cross join lateral (
         select
-            y.*,
-            (s.offer_from is null or y.priority >= s.offer_from)
-            and (s.offer_to is null or y.priority <= s.offer_to)
-            and (y.capture or not s.capture_only) as offered
-        from leases._facts as y
-        where y.group_id = gl.group_id and y.lane = gl.lane
-    ) as x
-) as f on true;
+            (c.offer_from is null or y.priority >= c.offer_from)
+            and (c.offer_to is null or y.priority <= c.offer_to)
+            and (y.capture or not c.capture_only) as is_offered
+    ) as o
+    group by y.group_id, y.lane
+) as f on gl.group_id = f.group_id and gl.lane = f.lane;
 
 comment on view leases.group_status is
 'A row for each group and lane that has or had anything to do: its holder, its figures as of now, its snapshot.';

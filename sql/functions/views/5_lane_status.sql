@@ -19,22 +19,28 @@ cross join lateral (
     ) as is_full
 ) as c
 left join leases.group_status as s on l.lane = s.lane
-left join lateral (
-    -- C2: what settling a quiet holder's lane would offer again
-    select exists(
-        select from leases._live as v
-        inner join leases.ranges as r on v.range_id = r.range_id
-        where v.group_id = s.group_id and v.lane = s.lane and s.quiet and r.status = 'planned'
-            and (l.offer_from is null or r.priority >= l.offer_from)
-            and (l.offer_to is null or r.priority <= l.offer_to)
-            and (r.capture or not l.capture_only)
-            and case v.status
-                when 'leased' then (s.snapshot_id is not null or v.next_id <= r.end_id)
-                and (l.max_attempts is null or v.attempts < l.max_attempts)
-                when 'done' then s.snapshot_id is not null
-            end
+left join (
+    -- C2: what settling would offer again, if the holder is quiet
+    select v.group_id, v.lane, bool_or(
+        case v.status
+            when 'leased' then (k.is_covered or v.next_id <= r.end_id)
+            and (p.max_attempts is null or v.attempts < p.max_attempts)
+            when 'done' then k.is_covered
+        end
     ) as is_put_back
-) as w on true
+    from leases._live as v
+    inner join leases.ranges as r on v.range_id = r.range_id
+    inner join leases.lanes as p on v.lane = p.lane
+    cross join lateral (
+        select count(*) > 0 as is_covered from leases.snapshots as n
+        where n.group_id = v.group_id and n.lane = v.lane and n.status = 'kept'
+    ) as k
+    where r.status = 'planned'
+        and (p.offer_from is null or r.priority >= p.offer_from)
+        and (p.offer_to is null or r.priority <= p.offer_to)
+        and (r.capture or not p.capture_only)
+    group by v.group_id, v.lane
+) as w on s.group_id = w.group_id and s.lane = w.lane
 group by l.lane, l.paused_because, c.is_full;
 
 comment on view leases.lane_status is
