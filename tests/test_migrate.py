@@ -185,7 +185,7 @@ def test_o2_long_transaction_is_waited_for_without_holding_workers_up(dsn, db, c
     planner.execute("select leases.plan_ranges(leases.add_group('a'), 1, 100, 20)")
     add_migration(tree, "alter table leases.ranges add column remark text;")
     node = db.execute("select leases.register_node('n') as id").fetchone()["id"]
-    db.execute("select leases.plan_ranges(leases.add_group('b'), 1, 100000, 20, size => 100)")
+    db.execute("select leases.plan_ranges(leases.add_group('b'), 1, 1000000, 20, size => 10)")
     lease = db.execute("select * from leases.lease_group(%s)", [node]).fetchone()["lease_id"]
     waits = []
     with ThreadPoolExecutor(1) as pool:

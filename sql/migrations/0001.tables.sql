@@ -264,6 +264,8 @@ create table leases.choices (
     articles bigint not null default 0,
     is_open boolean not null default false,
     held boolean not null default false,
+    -- added up while nobody held the lane: what changed since is noted
+    exact boolean not null default false,
     heard_at timestamptz,
     constraint choices_pkey primary key (group_id, lane),
     constraint choices_of_group_lane foreign key (group_id, lane) references leases.group_lanes on delete cascade
@@ -352,7 +354,7 @@ comment on column leases.ranges.done_at is 'When it was done.';
 
 comment on table leases.planning is 'Per group, what planners wait for each other on, and what plan_logs remembers.';
 comment on table leases.group_lanes is 'A lane of a group: the row that every holder''s call locks first; never updated.';
-comment on table leases.grants is 'Every lease that was granted, and to whom.';
+comment on table leases.grants is 'The leases that stand, and the last ones granted, and to whom.';
 comment on table leases.progress is 'What holders did, a row a call: the newest row of a lane is its state.';
 comment on table leases.put_down is 'Resume points of ranges that the current holder put down.';
 comment on table leases.rewinds is 'Words to holders: something was offered below where they look next.';

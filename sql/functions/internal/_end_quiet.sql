@@ -4,14 +4,14 @@ returns integer
 language plpgsql
 as $_end_quiet$
 declare
-    _state leases.progress;
+    _draft leases.progress;
 begin
     perform from leases.group_lanes as gl
         where gl.group_id = _group_id and gl.lane = _lane.lane for update skip locked;
     if found then
-        _state := leases._state(_group_id, _lane.lane);
-        if _state.lease_id is not null and leases._is_quiet(_state.heard_at, _lane.ttl) then
-            perform leases._let_go(leases._settle(leases._draft(_state, false), true), 'quiet');
+        _draft := leases._draft(_group_id, _lane.lane, false);
+        if _draft.lease_id is not null and leases._is_quiet(_draft.heard_at, _lane.ttl) then
+            perform leases._let_go(leases._settle(_draft, true), 'quiet');
             return 1;
         end if;
     end if;

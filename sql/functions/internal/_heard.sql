@@ -12,7 +12,7 @@ begin
         if not found then
             return;
         end if;
-        _draft := leases._draft(leases._state(_group_id, _lane.lane), true);
+        _draft := leases._draft(_group_id, _lane.lane, true);
         perform leases._log(_draft, 'clock');
         _heard_at := _draft.heard_at;
     end if;

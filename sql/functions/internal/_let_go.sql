@@ -6,8 +6,7 @@ as $_let_go$
 begin
     _draft.lease_id := null;
     perform leases._log(_draft, _what);
-    perform leases._trim(_draft);
-    perform leases._refresh_one(_draft.group_id, _draft.lane);
+    perform leases._list_free(_draft);
 end;
 $_let_go$;
 

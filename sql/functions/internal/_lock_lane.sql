@@ -3,18 +3,13 @@ create or replace function leases._lock_lane(_group_id bigint, _name text)
 returns leases.progress
 language plpgsql
 as $_lock_lane$
-declare
-    _draft leases.progress;
 begin
     perform leases._lane(_name);
     perform from leases.group_lanes as gl where gl.group_id = _group_id and gl.lane = _name for update;
     if not found then
         perform leases._not_found('group with that lane', format('%s, %s', _group_id, _name));
     end if;
-    _draft := leases._draft(leases._state(_group_id, _name), false);
-    _draft.group_id := _group_id;
-    _draft.lane := _name;
-    return _draft;
+    return leases._draft(_group_id, _name, false);
 end;
 $_lock_lane$;
 

@@ -23,6 +23,9 @@ begin
                 -sum(o.end_id - o.next_id + 1), -sum(o.headers), null)::leases.range_change
             from old_rows as o group by o.group_id, o.lane, o.priority, o.capture, o.status);
     end if;
+    if cardinality(_came) + cardinality(_went) = 0 then
+        return null;
+    end if;
     if tg_op = 'INSERT' and _internal <> 'plan' then
         perform leases._lock_planning(array(select c.group_id from unnest(_came) as c));
         perform leases._no_overlap(array(select n.range_id from new_rows as n));

@@ -6,27 +6,29 @@ as $_refresh$
 -- The caller holds the rows of choices, and whoever does is the only one to add up notes. The figures are read in a
 -- statement after that lock.
 begin
-    with added as (
-        delete from leases.notes as n
-        where n.lane = _lane.lane and n.group_id = any(_group_ids)
-        returning n.*
-    )
-    insert into leases.tallies as t (group_id, lane, priority, capture, planned_ranges, planned_articles,
-        parked_ranges, done_ranges, headers)
-    select a.group_id, a.lane, a.priority, a.capture, sum(a.planned_ranges), sum(a.planned_articles),
-        sum(a.parked_ranges), sum(a.done_ranges), sum(a.headers)
-    from added as a
-    where a.priority is not null
-    group by a.group_id, a.lane, a.priority, a.capture
-    on conflict on constraint tallies_pkey do update
-    set planned_ranges = t.planned_ranges + excluded.planned_ranges,
-        planned_articles = t.planned_articles + excluded.planned_articles,
-        parked_ranges = t.parked_ranges + excluded.parked_ranges,
-        done_ranges = t.done_ranges + excluded.done_ranges,
-        headers = t.headers + excluded.headers;
+    if exists (select from leases.notes as n where n.lane = _lane.lane and n.group_id = any(_group_ids)) then
+        with added as (
+            delete from leases.notes as n
+            where n.lane = _lane.lane and n.group_id = any(_group_ids)
+            returning n.*
+        )
+        insert into leases.tallies as t (group_id, lane, priority, capture, planned_ranges, planned_articles,
+            parked_ranges, done_ranges, headers)
+        select a.group_id, a.lane, a.priority, a.capture, sum(a.planned_ranges), sum(a.planned_articles),
+            sum(a.parked_ranges), sum(a.done_ranges), sum(a.headers)
+        from added as a
+        where a.priority is not null
+        group by a.group_id, a.lane, a.priority, a.capture
+        on conflict on constraint tallies_pkey do update
+        set planned_ranges = t.planned_ranges + excluded.planned_ranges,
+            planned_articles = t.planned_articles + excluded.planned_articles,
+            parked_ranges = t.parked_ranges + excluded.parked_ranges,
+            done_ranges = t.done_ranges + excluded.done_ranges,
+            headers = t.headers + excluded.headers;
+    end if;
     update leases.choices as c
     set group_priority = f.group_priority, best_priority = f.best_priority, articles = f.articles,
-        held = f.lease_id is not null, heard_at = f.heard_at,
+        held = f.lease_id is not null, exact = f.lease_id is null, heard_at = f.heard_at,
         is_open = f.lease_id is null and f.is_active and f.best_priority is not null
     from leases._figures(_lane, _group_ids) as f
     where c.lane = _lane.lane and c.group_id = f.group_id;

@@ -1,4 +1,4 @@
--- After a grant or an end: bring the lane's row of the choice up to date, or leave a note where someone has it.
+-- Bring the lane's row of the choice up to date, or leave a note where someone has it.
 create or replace function leases._refresh_one(_group_id bigint, _name text)
 returns void
 language plpgsql

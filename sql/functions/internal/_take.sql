@@ -4,7 +4,7 @@ returns leases.progress
 language plpgsql
 as $_take$
 declare
-    _state leases.progress;
+    _draft leases.progress;
     _figures record;
 begin
     perform from leases.group_lanes as gl
@@ -12,18 +12,18 @@ begin
     if not found then
         return null;
     end if;
-    select f.* into _figures from leases._figures(_lane, array[_group_id]) as f;
-    if not _figures.is_active or _figures.best_priority is null
-        or (_figures.lease_id is not null and not leases._is_quiet(_figures.heard_at, _lane.ttl)) then
-        return null;
+    if not leases._is_listed(_lane.lane, _group_id) then
+        select f.* into _figures from leases._figures(_lane, array[_group_id]) as f;
+        if not _figures.is_active or _figures.best_priority is null
+            or (_figures.lease_id is not null and not leases._is_quiet(_figures.heard_at, _lane.ttl)) then
+            return null;
+        end if;
     end if;
-    _state := leases._draft(leases._state(_group_id, _lane.lane));
-    _state.group_id := _group_id;
-    _state.lane := _lane.lane;
-    if _state.lease_id is not null then
-        _state := leases._settle(_state, true);
+    _draft := leases._draft(_group_id, _lane.lane, true);
+    if _draft.lease_id is not null then
+        _draft := leases._settle(_draft, true);
     end if;
-    return _state;
+    return _draft;
 end;
 $_take$;
 

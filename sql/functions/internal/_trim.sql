@@ -3,14 +3,13 @@ create or replace function leases._trim(_draft leases.progress)
 returns void
 language plpgsql
 as $_trim$
-declare
-    _needed bigint;
 begin
-    select min(s.begun_seq) into _needed from leases.snapshots as s
-        where s.group_id = _draft.group_id and s.lane = _draft.lane and s.status in ('kept', 'pending');
     delete from leases.progress as p
-        where p.group_id = _draft.group_id and p.lane = _draft.lane
-            and p.seq <= least(_needed, _draft.live_after, _draft.seq - 2);
+    where p.group_id = _draft.group_id and p.lane = _draft.lane
+        and p.seq <= least(
+            (select min(s.begun_seq) from leases.snapshots as s
+             where s.group_id = _draft.group_id and s.lane = _draft.lane and s.status in ('kept', 'pending')),
+            _draft.live_after, _draft.seq - 2);
 end;
 $_trim$;
 

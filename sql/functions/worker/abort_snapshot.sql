@@ -5,6 +5,7 @@ language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $abort_snapshot$
 declare
     _draft leases.progress := leases._held(abort_snapshot.lease_id, false);

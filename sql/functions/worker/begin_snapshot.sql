@@ -5,6 +5,7 @@ language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $begin_snapshot$
 -- S1, P2 to P4. Also word of the window, as a heartbeat is (F3).
 declare

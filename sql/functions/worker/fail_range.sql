@@ -5,6 +5,7 @@ language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $fail_range$
 -- F4. The holder''s window stands at the resume point; what stands if the window is lost is in leases.ranges already.
 declare

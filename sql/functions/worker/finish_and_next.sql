@@ -6,11 +6,16 @@ rows 1
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $finish_and_next$
 -- F1, F2, N1 to N3. Repeated after a lost answer, it gives the range that the first call handed out.
+declare
+    _next leases.handed_out := leases._hand_out(leases._finish(leases._held(finish_and_next.lease_id),
+        finish_and_next.range_id, finish_and_next.headers));
 begin
-    return query select h.* from leases._hand_out(leases._finish(leases._held(finish_and_next.lease_id),
-        finish_and_next.range_id, finish_and_next.headers)) as h;
+    if _next.range_id is not null then
+        return next _next;
+    end if;
 end;
 $finish_and_next$;
 

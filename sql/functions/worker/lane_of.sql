@@ -6,6 +6,7 @@ stable
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $lane_of$
 begin
     return nullif(leases._home_lane(lane_of.priority), '');

@@ -6,6 +6,7 @@ rows 1
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $lease_group$
 -- C1 to C9. Chooses first, then locks the choice alone: the lane's row with SKIP LOCKED, so that two calls at once
 -- neither wait nor fail; a candidate that another call has is left out and the next one taken.
@@ -36,7 +37,7 @@ begin
         exit when _group_id is null;
         _draft := leases._take(_lane, _group_id);
         if _draft.group_id is not null then
-            return next leases._grant(_draft, _node, _turn);
+            return next leases._grant(_draft, _lane, _node, _turn);
             return;
         end if;
         _tried := _tried || _group_id;

@@ -6,10 +6,15 @@ rows 1
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $next_range$
 -- N1 to N3.
+declare
+    _next leases.handed_out := leases._hand_out(leases._held(next_range.lease_id));
 begin
-    return query select h.* from leases._hand_out(leases._held(next_range.lease_id)) as h;
+    if _next.range_id is not null then
+        return next _next;
+    end if;
 end;
 $next_range$;
 

@@ -6,6 +6,7 @@ rows 1
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $reject_snapshot$
 -- P6.
 declare

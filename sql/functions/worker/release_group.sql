@@ -5,6 +5,7 @@ language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $release_group$
 -- R1. Being given back is not being heard (H3).
 declare

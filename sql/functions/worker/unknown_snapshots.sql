@@ -6,6 +6,7 @@ stable
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $unknown_snapshots$
 -- P5: what a sweep may delete once it is old. A file that a row says is gone is unknown again.
 begin
