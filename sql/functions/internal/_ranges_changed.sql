@@ -4,6 +4,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set plan_cache_mode = force_generic_plan
 as $_ranges_changed$
 -- Each trigger names what came new_rows and what went old_rows; the other one is empty here.
 declare

@@ -7,6 +7,7 @@ returns setof leases.log_planned
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set plan_cache_mode = force_generic_plan
 as $plan_logs$
 -- Groups are added in the order of their names and locked in the order of their ids: two planners of one list wait
 -- for each other and never deadlock. What a log was seen as is read again under that lock. A high below the one
