@@ -532,6 +532,24 @@ def test_c6_more_callers_than_groups_share_out_what_there_is(db, connect):
     assert len(got) + len([r for r in left if r]) == 3
 
 
+def test_c6_many_candidates_in_other_calls_are_passed_over_in_time(db, connect):
+    # another call adds up what was planned again, in an open transaction, and lanes are in use as well
+    plan_all = """
+        select leases.plan_ranges(leases.add_group('g' || n), 1, %s * n, 50)
+        from generate_series(1, 1500) n"""
+    db.execute(plan_all, [1])
+    release(db, held(db, "n1"))
+    db.execute(plan_all, [2])
+    other = connect(autocommit=False)
+    assert held(other, "n1") is not None
+    other.execute("""
+        select from leases.group_lanes where group_id in (
+            select group_id from leases.groups where name !~ '^g7[0-9][0-9]$'
+            order by group_id) for update""")
+    db.execute("set statement_timeout = '10s'")
+    assert held(db, "n2")["group_name"] in ("g799", "g700")
+
+
 def test_c6_one_groups_lanes_can_be_held_by_two_nodes(db):
     g = planned(db)
     plan(db, g, 1001, 1100, priority=5)

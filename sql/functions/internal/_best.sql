@@ -14,18 +14,21 @@ begin
     if _biggest then
         select c.group_id, c.best_priority, c.articles, c.heard_at, c.group_priority into _best
         from leases.choices as c
-        where c.lane = _lane.lane and c.is_open and c.group_id <> all (_hidden)
+        where c.lane = _lane.lane and c.is_open
+            and c.group_id not in (select h.group_id from unnest(_hidden) as h (group_id))
         order by c.best_priority, c.articles desc, c.group_priority, c.group_id limit 1;
     else
         select c.group_id, c.best_priority, c.articles, c.heard_at, c.group_priority into _best
         from leases.choices as c
-        where c.lane = _lane.lane and c.is_open and c.group_id <> all (_hidden)
+        where c.lane = _lane.lane and c.is_open
+            and c.group_id not in (select h.group_id from unnest(_hidden) as h (group_id))
         order by c.best_priority, c.heard_at nulls first, c.group_priority, c.group_id limit 1;
     end if;
     if cardinality(_others) > 0 then
         select o.* into _best
         from unnest(_others || _best) as o
-        where o.group_id is not null and o.group_id <> all (_tried)
+        where o.group_id is not null
+            and o.group_id not in (select t.group_id from unnest(_tried) as t (group_id))
         order by o.best_priority, case when _biggest then o.articles end desc,
             case when not _biggest then o.heard_at end nulls first, o.group_priority, o.group_id
         limit 1;

@@ -15,6 +15,7 @@ declare
     _lane leases.lanes := leases._lane(lease_group.lane);
     _others leases.candidate[];
     _tried bigint[] := array[]::bigint[];
+    _look_again integer := 0;
     _turn bigint;
     _group_id bigint;
     _draft leases.progress;
@@ -27,12 +28,15 @@ begin
     if leases._closed_because(_lane) is not null then
         return;
     end if;
-    _others := leases._add_up(_lane) || leases._quiet_ones(_lane);
-    if not leases._any_candidate(_lane, _others) then
-        return;
-    end if;
-    _turn := leases._take_turn(_lane.lane);
     loop
+        if cardinality(_tried) = _look_again then -- of what was seen before, others may have taken the most by now
+            _look_again := greatest(16, 2 * _look_again);
+            _others := leases._add_up(_lane) || leases._quiet_ones(_lane);
+        end if;
+        if _turn is null then
+            exit when not leases._any_candidate(_lane, _others);
+            _turn := leases._take_turn(_lane.lane);
+        end if;
         _group_id := leases._best(_lane, _others, _tried, _turn % 2 = 1);
         exit when _group_id is null;
         _draft := leases._take(_lane, _group_id);
