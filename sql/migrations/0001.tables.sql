@@ -166,6 +166,7 @@ create table leases.progress (
     cursor_id bigint not null default -1,
     high_id bigint not null default -1,
     live_after bigint not null default 0,
+    trimmed_to bigint not null default 0,
     settings_version bigint not null default 0,
     lane text not null,
     what text not null,
@@ -264,20 +265,32 @@ create table leases.choices (
     articles bigint not null default 0,
     is_open boolean not null default false,
     held boolean not null default false,
-    -- added up while nobody held the lane: what changed since is noted
-    exact boolean not null default false,
     heard_at timestamptz,
     constraint choices_pkey primary key (group_id, lane),
     constraint choices_of_group_lane foreign key (group_id, lane) references leases.group_lanes on delete cascade
 );
 
--- serve lease_group: the biggest, and the longest unheld
+-- serves lease_group: the biggest
 create index choices_biggest_idx on leases.choices
 (lane, best_priority, articles desc, group_priority, group_id) where is_open;
-create index choices_longest_idx on leases.choices
-(lane, best_priority, heard_at nulls first, group_priority, group_id) where is_open;
 -- serves lease_group: who may have gone quiet
 create index choices_held_idx on leases.choices (lane, heard_at) where held;
+
+-- The other order of what is open: by when it was heard last, or longer ago than that. Written by who has the row of
+-- choices. A table of its own, so that its rows' moving leaves no dead versions in the order of the biggest.
+create table leases.unheld (
+    group_id bigint not null,
+    lane text not null,
+    best_priority integer not null,
+    group_priority integer not null,
+    heard_at timestamptz,
+    constraint unheld_pkey primary key (group_id, lane),
+    constraint unheld_of_choice foreign key (group_id, lane) references leases.choices on delete cascade
+);
+
+-- serves lease_group: the longest unheld
+create index unheld_longest_idx on leases.unheld
+(lane, best_priority, heard_at nulls first, group_priority, group_id);
 
 insert into leases.lanes (lane, priority_from, priority_to, yields_to_catalog)
 values ('tail', null, 10, false), ('history', 11, null, true);
@@ -363,3 +376,4 @@ comment on table leases.standing_points is 'Where each begun range of the lane s
 comment on table leases.tallies is 'Sums over the ranges, up to the notes not yet added.';
 comment on table leases.notes is 'What changed in ranges and settings and is not added up yet.';
 comment on table leases.choices is 'What lease_group chooses from, a row a lane of a group.';
+comment on table leases.unheld is 'The open rows of choices by how long they are unheld, at least.';

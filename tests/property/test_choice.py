@@ -420,6 +420,11 @@ class Choice(RuleBasedStateMachine):
             " where (group_id, lane) = (%(group)s, %(lane)s)",
             key,
         )
+        self.sql(
+            "update leases.grants set granted_at = granted_at - interval '1 day'"
+            " where lease_id = %(lease)s",
+            {"lease": lease.lease_id},
+        )
         lease.quiet = True
         self.heard[lease.group, lease.lane] -= 1_000_000
 

@@ -783,6 +783,10 @@ class Promise(RuleBasedStateMachine):
             " where (group_id, lane) = (%s, %s)",
             [lane.group, lane.name],
         )
+        self.sql(
+            "update leases.grants set granted_at = granted_at - interval '1 day' where lease_id = %s",
+            [lane.holder.lease_id],
+        )
         lane.quiet = True
         self.check(lane.group)
         if by is not None:

@@ -706,6 +706,22 @@ def set_heard(db, group_id, interval):
     )
 
 
+def test_c2_quiet_holders_of_many_turns_ago_are_all_taken_over(db):
+    groups = {planned(db, f"g{n}", to=100 + n) for n in range(50)}
+    for _ in groups:
+        next_range(db, held(db))
+    n2 = node(db, "n2")
+    assert lease(db, n2) is None
+    for table, column in (
+        ("progress", "heard_at"),
+        ("choices", "heard_at"),
+        ("grants", "granted_at"),
+    ):
+        db.execute(f"update leases.{table} set {column} = {column} - interval '1 day'")
+    assert {held(db, "n2")["group_id"] for _ in groups} == groups
+    assert lease(db, n2) is None
+
+
 def test_c9_heard_in_the_future_counts_as_heard_when_it_is_found(db):
     g = planned(db, to=100)
     first = held(db)

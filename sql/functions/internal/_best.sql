@@ -4,25 +4,45 @@ create or replace function leases._best(
 )
 returns bigint
 language plpgsql
-stable
 as $_best$
--- _others stands beside the index: their rows of the choice are not up to date, or their holder is quiet.
+-- _others stands beside the index: their rows of the choice are not up to date, or their holder is quiet. A row of the
+-- choice may be held for up to 32 turns, and is passed over: the log has the truth. In unheld a lane stands where it
+-- belongs or before that; one found before it is moved there, and the next looked at.
 declare
     _hidden bigint[] := _tried || array(select o.group_id from unnest(_others) as o);
+    _now timestamptz := leases._now();
+    _quiet_before timestamptz := _now - make_interval(secs => extract(epoch from _lane.ttl)::double precision);
     _best leases.candidate;
+    _listed_at timestamptz;
 begin
     if _biggest then
-        select c.group_id, c.best_priority, c.articles, c.heard_at, c.group_priority into _best
+        select c.group_id, c.best_priority, c.articles, p.heard_at, c.group_priority into _best
         from leases.choices as c
+        left join lateral (
+            select t.lease_id, t.heard_at from leases.progress as t
+            where t.group_id = c.group_id and t.lane = c.lane order by t.seq desc limit 1) as p on true
         where c.lane = _lane.lane and c.is_open
+            and (p.lease_id is null or p.heard_at < _quiet_before or p.heard_at > _now)
             and c.group_id not in (select h.group_id from unnest(_hidden) as h (group_id))
         order by c.best_priority, c.articles desc, c.group_priority, c.group_id limit 1;
     else
-        select c.group_id, c.best_priority, c.articles, c.heard_at, c.group_priority into _best
-        from leases.choices as c
-        where c.lane = _lane.lane and c.is_open
-            and c.group_id not in (select h.group_id from unnest(_hidden) as h (group_id))
-        order by c.best_priority, c.heard_at nulls first, c.group_priority, c.group_id limit 1;
+        loop
+            select u.group_id, u.best_priority, u.group_priority, u.heard_at, p.heard_at
+                into _best.group_id, _best.best_priority, _best.group_priority, _listed_at, _best.heard_at
+            from leases.unheld as u
+            left join lateral (
+                select t.lease_id, t.heard_at from leases.progress as t
+                where t.group_id = u.group_id and t.lane = u.lane order by t.seq desc limit 1) as p on true
+            where u.lane = _lane.lane
+                and (p.lease_id is null or p.heard_at < _quiet_before or p.heard_at > _now)
+                and u.group_id not in (select h.group_id from unnest(_hidden) as h (group_id))
+            order by u.best_priority, u.heard_at nulls first, u.group_priority, u.group_id limit 1;
+            exit when _best.heard_at is not distinct from _listed_at;
+            if not leases._bump(_best.group_id, _lane.lane, _best.heard_at) then
+                _others := _others || _best;
+                _hidden := _hidden || _best.group_id;
+            end if;
+        end loop;
     end if;
     if cardinality(_others) > 0 then
         select o.* into _best

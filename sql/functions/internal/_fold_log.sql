@@ -7,7 +7,7 @@ begin
     if (leases._current(_draft.group_id, _draft.lane)).snapshot_id is null then
         perform leases._fold(_draft.group_id, _draft.lane, _draft.live_after, _draft.seq - 1);
         _draft.live_after := _draft.seq - 1;
-        perform leases._trim(_draft);
+        _draft := leases._trim(_draft);
     end if;
     return _draft;
 end;

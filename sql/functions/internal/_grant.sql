@@ -17,7 +17,10 @@ begin
     end if;
     delete from leases.rewinds as w where w.group_id = _draft.group_id and w.lane = _draft.lane;
     perform leases._log(_draft, 'grant');
-    perform leases._list_held(_draft);
+    perform leases._unlist_held(_lane.lane, _turn);
+    if _turn % 2 = 0 then
+        perform leases._bump(_draft.group_id, _draft.lane, _draft.heard_at);
+    end if;
     select _draft.lease_id, g.group_id, g.name, g.priority, _lane.lane, v.version, v.rules, _lane.ttl, s.snapshot_id,
             s.next_id
         into _granted

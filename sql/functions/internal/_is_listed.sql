@@ -1,9 +1,10 @@
--- Whether the choice says that the lane is free and a candidate, with nothing noted since.
-create or replace function leases._is_listed(_lane text, _group_id bigint)
+-- Whether the choice has the group's lane as open, with nothing noted of it since.
+create or replace function leases._is_listed(_group_id bigint, _lane text)
 returns boolean
 language plpgsql
 stable
 as $_is_listed$
+-- An open row was added up while nobody held the lane; it may be held now.
 begin
     return exists (
         select from leases.choices as c
@@ -13,7 +14,7 @@ begin
 end;
 $_is_listed$;
 
-comment on function leases._is_listed(text, bigint) is
-'Whether the group''s row of the choice is open and exact.';
+comment on function leases._is_listed(bigint, text) is
+'Whether the group''s row of the choice is open, and exact for a lane that is settled.';
 
-revoke all on function leases._is_listed(text, bigint) from public;
+revoke all on function leases._is_listed(bigint, text) from public;

@@ -3,10 +3,13 @@ create or replace function leases._quiet_ones(_lane leases.lanes)
 returns leases.candidate[]
 language plpgsql
 as $_quiet_ones$
--- choices.heard_at is a lower bound that is looked up here at most once a ttl; the log has the truth.
+-- choices.heard_at is a lower bound that is looked up here at most once a ttl; the log has the truth. Of the last
+-- leases granted the choice may not know yet.
 declare
     _now timestamptz := leases._now();
+    _quiet_before timestamptz := _now - make_interval(secs => extract(epoch from _lane.ttl)::double precision);
     _suspects bigint[];
+    _turn bigint;
     _figures record;
     _found leases.candidate[] := array[]::leases.candidate[];
     _ended integer := 0;
@@ -14,9 +17,23 @@ begin
     _suspects := array(
         select c.group_id from leases.choices as c
         where c.lane = _lane.lane and c.held
-            and c.heard_at < _now - make_interval(secs => extract(epoch from _lane.ttl)::double precision)
+            and c.heard_at < _quiet_before
         union all
         select c.group_id from leases.choices as c where c.lane = _lane.lane and c.held and c.heard_at > _now);
+    select max(g.turn) - 32 into _turn from leases.grants as g where g.lane = _lane.lane;
+    if exists (
+        select from leases.grants as g
+        where g.lane = _lane.lane and g.turn > _turn and (g.granted_at < _quiet_before or g.granted_at > _now)
+    ) then
+        _suspects := _suspects || array(
+            select g.group_id
+            from leases.grants as g
+            cross join lateral (
+                select t.lease_id, t.heard_at from leases.progress as t
+                where t.group_id = g.group_id and t.lane = g.lane order by t.seq desc limit 1) as p
+            where g.lane = _lane.lane and g.turn > _turn
+                and p.lease_id = g.lease_id and (p.heard_at < _quiet_before or p.heard_at > _now));
+    end if;
     if cardinality(_suspects) = 0 then
         return _found;
     end if;

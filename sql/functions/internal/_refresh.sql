@@ -28,10 +28,21 @@ begin
     end if;
     update leases.choices as c
     set group_priority = f.group_priority, best_priority = f.best_priority, articles = f.articles,
-        held = f.lease_id is not null, exact = f.lease_id is null, heard_at = f.heard_at,
+        held = f.lease_id is not null, heard_at = f.heard_at,
         is_open = f.lease_id is null and f.is_active and f.best_priority is not null
     from leases._figures(_lane, _group_ids) as f
     where c.lane = _lane.lane and c.group_id = f.group_id;
+    delete from leases.unheld as u
+    using leases.choices as c
+    where u.lane = _lane.lane and u.group_id = any(_group_ids)
+        and c.lane = u.lane and c.group_id = u.group_id and not c.is_open;
+    insert into leases.unheld as u (group_id, lane, best_priority, group_priority, heard_at)
+    select c.group_id, c.lane, c.best_priority, c.group_priority, c.heard_at
+    from leases.choices as c
+    where c.lane = _lane.lane and c.group_id = any(_group_ids) and c.is_open
+    on conflict on constraint unheld_pkey do update
+    set best_priority = excluded.best_priority, group_priority = excluded.group_priority, heard_at = excluded.heard_at
+    where (u.best_priority, u.group_priority) is distinct from (excluded.best_priority, excluded.group_priority);
 end;
 $_refresh$;
 

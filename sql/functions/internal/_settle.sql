@@ -9,9 +9,7 @@ begin
     if _draft.high_id >= 0 then -- something was handed out since the lane was settled last
         perform leases._lose_window(_draft, _quiet);
     end if;
-    _draft := leases._emptied(_draft);
-    perform leases._trim(_draft);
-    return _draft;
+    return leases._trim(leases._emptied(_draft));
 end;
 $_settle$;
 

@@ -12,14 +12,17 @@ begin
     if not found then
         return null;
     end if;
-    if not leases._is_listed(_lane.lane, _group_id) then
+    _draft := leases._draft(_group_id, _lane.lane, true);
+    if _draft.lease_id is not null or not leases._is_listed(_group_id, _lane.lane) then
         select f.* into _figures from leases._figures(_lane, array[_group_id]) as f;
         if not _figures.is_active or _figures.best_priority is null
             or (_figures.lease_id is not null and not leases._is_quiet(_figures.heard_at, _lane.ttl)) then
+            if _figures.lease_id is not null and _figures.heard_at > leases._now() then
+                perform leases._heard(_lane, _group_id, _figures.heard_at);
+            end if;
             return null;
         end if;
     end if;
-    _draft := leases._draft(_group_id, _lane.lane, true);
     if _draft.lease_id is not null then
         _draft := leases._settle(_draft, true);
     end if;

@@ -35,8 +35,7 @@ begin
         _draft.live_after := _snapshot.begun_seq;
         _draft.moved_at := _draft.heard_at;
     end if;
-    perform leases._log(_draft, 'commit snapshot');
-    perform leases._trim(_draft);
+    perform leases._log(leases._trim(_draft), 'commit snapshot');
 end;
 $commit_snapshot$;
 

@@ -33,12 +33,12 @@ begin
             _look_again := greatest(16, 2 * _look_again);
             _others := leases._add_up(_lane) || leases._quiet_ones(_lane);
         end if;
-        if _turn is null then
-            exit when not leases._any_candidate(_lane, _others);
-            _turn := leases._take_turn(_lane.lane);
-        end if;
-        _group_id := leases._best(_lane, _others, _tried, _turn % 2 = 1);
+        _group_id := leases._best(_lane, _others, _tried, _turn is null or _turn % 2 = 1);
         exit when _group_id is null;
+        if _turn is null then -- C4: only a call that has something to grant takes a turn
+            _turn := leases._take_turn(_lane.lane);
+            continue when _turn % 2 = 0;
+        end if;
         _draft := leases._take(_lane, _group_id);
         if _draft.group_id is not null then
             return next leases._grant(_draft, _lane, _node, _turn);
