@@ -712,6 +712,8 @@ def test_c2_quiet_holders_of_many_turns_ago_are_all_taken_over(db):
         next_range(db, held(db))
     n2 = node(db, "n2")
     assert lease(db, n2) is None
+    setting(db, "history", ttl="8 seconds")
+    db.execute("select pg_sleep_until(pg_postmaster_start_time() + interval '9 seconds')")  # C9
     for table, column in (
         ("progress", "heard_at"),
         ("choices", "heard_at"),
