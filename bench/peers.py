@@ -8,6 +8,7 @@ from bench.scale import Size
 from bench.world import HERE, Database, World
 
 __all__ = [
+    "baseline_build",
     "baseline_cycle",
     "baseline_lease",
     "baseline_sized",
@@ -117,19 +118,20 @@ def baseline_schema(database: Database) -> None:
 
 def baseline_sized(world: World, size: Size) -> Database:
     """Return a database with the baseline's groups and ranges, as many as the product's, half of them done."""
+    return world.database(f"baseline_{size.slug}", lambda database: baseline_build(database, size))
 
-    def build(database: Database) -> None:
-        baseline_schema(database)
-        database.run(
-            """insert into baseline.groups (group_id, name)
-            select n, 'log.' || n from generate_series(1, %s) as n""",
-            size.groups,
-        )
-        database.run("insert into baseline.lanes (group_id) select group_id from baseline.groups")
-        fill(database, "baseline.ranges", size)
-        database.settle()
 
-    return world.database(f"baseline_{size.slug}", build)
+def baseline_build(database: Database, size: Size) -> None:
+    """Fill a database with the baseline's groups and ranges, half of them done."""
+    baseline_schema(database)
+    database.run(
+        """insert into baseline.groups (group_id, name)
+        select n, 'log.' || n from generate_series(1, %s) as n""",
+        size.groups,
+    )
+    database.run("insert into baseline.lanes (group_id) select group_id from baseline.groups")
+    fill(database, "baseline.ranges", size)
+    database.settle()
 
 
 def baseline_lease(

@@ -12,11 +12,13 @@ __all__ = [
     "CYCLE",
     "LEASE_AND_RELEASE",
     "ask_lease",
+    "build",
     "cycle",
     "done_in",
     "hold",
     "lease_and_release",
     "sized",
+    "take_snapshot",
 ]
 
 CHECKSUM = "xxh3_128:" + "0123456789abcdef" * 2
@@ -163,19 +165,20 @@ def grants_made(database: Database) -> Callable[[], int]:
 
 def sized(world: World, size: Size) -> Database:
     """Return a database with so many groups and ranges, half of them done, shared by the figures of the run."""
+    return world.database(f"product_{size.slug}", lambda database: build(database, size))
 
-    def build(database: Database) -> None:
-        database.run(
-            "insert into leases.groups (name) select 'log.' || n from generate_series(1, %s) as n",
-            size.groups,
-        )
-        fill(database, "leases.ranges", size)
-        database.settle()
-        lease_id, _ = ask_lease(database)  # whatever is to be added up at first is added up
-        database.run("select leases.release_group(lease_id => %s)", lease_id)
-        database.settle()
 
-    return world.database(f"product_{size.slug}", build)
+def build(database: Database, size: Size) -> None:
+    """Fill a database with so many groups and ranges, half of them done."""
+    database.run(
+        "insert into leases.groups (name) select 'log.' || n from generate_series(1, %s) as n",
+        size.groups,
+    )
+    fill(database, "leases.ranges", size)
+    database.settle()
+    lease_id, _ = ask_lease(database)  # whatever is to be added up at first is added up
+    database.run("select leases.release_group(lease_id => %s)", lease_id)
+    database.settle()
 
 
 def fill(database: Database, table: str, size: Size, chunk: int = 200_000) -> None:
