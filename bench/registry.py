@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bench import cycle, heartbeat, held, lease, settle
+from bench import cycle, heartbeat, held, lease, plan, settle, wal, wrapper
 from bench.results import Figure, Result
 from bench.world import World
 
@@ -23,7 +23,7 @@ class Family:
 
 FAMILIES = [
     Family(module.__name__.rpartition(".")[2], module.FIGURES, module.run)
-    for module in (lease, cycle, held, heartbeat, settle)
+    for module in (lease, cycle, held, heartbeat, settle, plan, wal, wrapper)
 ]
 
 

@@ -104,10 +104,16 @@ class World:
                 raise
         return self._databases[name]
 
-    def fresh(self, name: str, *, product: bool = True) -> Database:
-        """Make a database, with the product's schema in it, no groups, and no holder going quiet."""
-        template = "template_product" if product else "template0"
-        self._administer("create database {} template {}", name, template)
+    def fresh(
+        self, name: str, *, product: bool = True, template: Database | None = None
+    ) -> Database:
+        """Make a database: of the template, else with the product's schema in it and no holder going quiet."""
+        if template is not None:
+            self._administer("create database {} template {}", name, template.name)
+            self._databases[name] = Database(name, self.server.dsn(name))
+            return self._databases[name]
+        origin = "template_product" if product else "template0"
+        self._administer("create database {} template {}", name, origin)
         made = Database(name, self.server.dsn(name))
         self._databases[name] = made
         if product:
@@ -118,6 +124,20 @@ class World:
         database.close()
         self._databases.pop(database.name, None)
         self._administer("drop database {} with (force)", database.name)
+
+    @contextlib.contextmanager
+    def without_autovacuum(self) -> Iterator[None]:
+        """Keep it out of what is counted meanwhile."""
+        try:
+            self._configure("alter system set autovacuum = off")
+            yield
+        finally:
+            self._configure("alter system reset autovacuum")
+
+    def _configure(self, statement: str) -> None:
+        with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
+            connection.execute(statement.encode())
+            connection.execute("select pg_reload_conf()")
 
     def _administer(self, query: str, *names: str) -> None:
         with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
