@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from bench.registry import FAMILIES, chosen
+from bench.render import render
 from bench.results import Result, save
 from bench.scale import DEFAULT, FULL, QUICK
 from bench.world import HERE, ROOT, World, opened
@@ -26,8 +27,13 @@ from bench.world import HERE, ROOT, World, opened
 @click.option(
     "--keep", is_flag=True, help="Put the results of a quick or partial run in the docs, too."
 )
+@click.option(
+    "--render", "only_render", is_flag=True, help="Measure nothing; write the page again."
+)
 @click.option("--list", "listing", is_flag=True, help="List the figures.")
-def main(full: bool, quick: bool, only: str | None, keep: bool, listing: bool) -> None:
+def main(
+    full: bool, quick: bool, only: str | None, keep: bool, only_render: bool, listing: bool
+) -> None:
     """Measure pyleases, the floor, the baseline and the peers, and write the figures."""
     if listing:
         _list()
@@ -39,6 +45,10 @@ def main(full: bool, quick: bool, only: str | None, keep: bool, listing: bool) -
         raise click.UsageError(str(error)) from error
     whole = keep or not (quick or only)
     results = HERE / "results" if whole else ROOT / "build" / "bench" / "results"
+    page = ROOT / "docs" / "figures.md" if whole else ROOT / "build" / "bench" / "figures.md"
+    if only_render:
+        _render(results, page)
+        return
     if not keep:
         _clear(results)
     started = time.monotonic()
@@ -49,7 +59,16 @@ def main(full: bool, quick: bool, only: str | None, keep: bool, listing: bool) -
             for result in family.run(world):
                 save(results, result, run)
                 _tell(result)
+    _render(results, page)
     click.echo(f"{time.monotonic() - started:.0f} s in all")
+
+
+def _render(results: Path, page: Path) -> None:
+    for figure in render(results, page):
+        click.echo(
+            f"bench/limits/{figure}.md is missing: the target is not met, and nothing says why"
+        )
+    click.echo(f"wrote {page.relative_to(ROOT)}")
 
 
 def _clear(results: Path) -> None:

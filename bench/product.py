@@ -15,6 +15,7 @@ __all__ = [
     "build",
     "cycle",
     "done_in",
+    "hands",
     "hold",
     "lease_and_release",
     "sized",
@@ -72,11 +73,7 @@ def hold(
     ``snapshot`` gives each lane a current snapshot, as it stands once its window was kept. ``history`` plans so
     many ranges below in the lane ``history``, where the lane is another.
     """
-    database.run(
-        """create schema if not exists bench;
-        create table if not exists bench.hands (
-            arm text, client integer, lease_id bigint, group_id bigint, primary key (arm, client))"""
-    )
+    hands(database)
     for client in range(clients):
         group_id = database.value("select leases.add_group(name => %s)", f"{arm}.{client}")
         if history:
@@ -98,6 +95,15 @@ def hold(
             "insert into bench.hands values (%s, %s, %s, %s)", arm, client, lease_id, group_id
         )
     return [g for (g,) in database.run("select group_id from bench.hands where arm = %s", arm)]
+
+
+def hands(database: Database) -> None:
+    """Make the table that tells each client of a script which lease it holds."""
+    database.run(
+        """create schema if not exists bench;
+        create table if not exists bench.hands (
+            arm text, client integer, lease_id bigint, group_id bigint, primary key (arm, client))"""
+    )
 
 
 def take_snapshot(database: Database, lease_id: int, next_id: int) -> None:

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bench import cycle, heartbeat, held, lease, plan, settle, wal, wrapper
+from bench import (
+    cycle,
+    heartbeat,
+    held,
+    lease,
+    plan,
+    planner_meets_holders,
+    quiet,
+    settle,
+    snapshots,
+    stats,
+    wal,
+    wrapper,
+)
 from bench.results import Figure, Result
 from bench.world import World
 
@@ -23,7 +36,20 @@ class Family:
 
 FAMILIES = [
     Family(module.__name__.rpartition(".")[2], module.FIGURES, module.run)
-    for module in (lease, cycle, held, heartbeat, settle, plan, wal, wrapper)
+    for module in (
+        lease,
+        quiet,
+        cycle,
+        held,
+        heartbeat,
+        settle,
+        plan,
+        wal,
+        wrapper,
+        snapshots,
+        planner_meets_holders,
+        stats,
+    )
 ]
 
 
