@@ -111,7 +111,8 @@ def _about(runs: list[dict[str, Any]]) -> Iterator[str]:
         settings = ", ".join(f"`{k} = {v}`" for k, v in sorted(run["settings"].items()))
         yield (
             f"{number}. {run['began']}, commit {run['commit']}, sizes of a {run['scale']} run; "
-            f"load {run['load']} as it began. {run['postgresql']} on {run['cores']} cores ({run['cpu']}), {run['memory_gib']} GiB, "
+            f"load {run['load']} as it began. {run['postgresql']} on {run['cores']} cores ({run['cpu']}), "
+            f"{run['memory_gib']} GiB, "
             f"{run['filesystem']}; Python {run['python']}. Settings: {settings}; the rest as `initdb` leaves them."
         )
     yield ""
