@@ -65,25 +65,32 @@ def _build(world: World, moment: str) -> Database:
 
     def build(database: Database) -> None:
         _without_autovacuum(database)
-        done = world.scale.stats_ranges
-        each = done + world.scale.enough(1, world.scale.seconds)
         database.run(
             "insert into leases.groups (name) select 'log.' || n from generate_series(1, %s) as n",
             _GROUPS + 1,
         )
-        large = database.value("select max(group_id) from leases.groups")
-        done_before = moment == "all done"
-        for group, ranges, priority in (("<", 10, 50), ("=", each, 20)):
-            database.run(
-                f"""insert into leases.ranges (group_id, start_id, end_id, priority, status)
-                select g.group_id, n, n, %s, %s from leases.groups as g, generate_series(0::bigint, %s) as n
-                where g.group_id {group} %s""",
-                *(priority, "done" if done_before else "planned", ranges - 1, large),
+        large = int(database.value("select max(group_id) from leases.groups"))
+        done = world.scale.stats_ranges
+        end = done + world.scale.enough(1, world.scale.seconds)
+        # The ranges of one status first: at that moment, all are planned or all are done.
+        for status in ("done", "planned") if moment == "all done" else ("planned", "done"):
+            _insert(
+                database,
+                status,
+                f"group_id < {large}",
+                50,
+                *{"done": (0, 4), "planned": (5, 9)}[status],
             )
-        if moment in ("all planned", "all done"):
-            database.run("analyze")
-        _bring_about(database, large, done, done_before=done_before)
-        database.run("vacuum full")  # the same rows in the same places; statistics stay as they are
+            _insert(
+                database,
+                status,
+                f"group_id = {large}",
+                20,
+                *{"done": (0, done - 1), "planned": (done, end - 1)}[status],
+            )
+            if moment == f"all {status}":
+                database.run("analyze")
+        database.run("vacuum full")  # the statistics stay as they are
         _hold_large(database, large, done)
         if moment == "of the moment":
             database.run("analyze")
@@ -92,27 +99,22 @@ def _build(world: World, moment: str) -> Database:
     return world.database(f"stats_{_MOMENTS.index(moment)}", build)
 
 
+def _insert(
+    database: Database, status: str, which: str, priority: int, first: int, last: int
+) -> None:
+    database.run(
+        f"""insert into leases.ranges (group_id, start_id, end_id, priority, status)
+        select g.group_id, n, n, %s, %s
+        from leases.groups as g, generate_series(%s::bigint, %s) as n where g.{which}""",
+        *(priority, status, first, last),
+    )
+
+
 def _without_autovacuum(database: Database) -> None:
     for (table,) in database.run(
         "select format('%I.%I', schemaname, tablename) from pg_tables where schemaname = 'leases'"
     ):
         database.run(f"alter table {table} set (autovacuum_enabled = off)")
-
-
-def _bring_about(database: Database, large: int, done: int, *, done_before: bool) -> None:
-    """Make the lower half of each small group done, and the large one up to there."""
-    if done_before:
-        database.run(
-            """update leases.ranges set status = 'planned'
-            where (group_id < %s and start_id >= 5) or (group_id = %s and start_id >= %s)""",
-            *(large, large, done),
-        )
-    else:
-        database.run(
-            """update leases.ranges set status = 'done'
-            where (group_id < %s and start_id < 5) or (group_id = %s and start_id < %s)""",
-            *(large, large, done),
-        )
 
 
 def _hold_large(database: Database, large: int, done: int) -> None:
