@@ -62,7 +62,7 @@ def run(world: World) -> Iterator[Result]:
 
 
 def _ours(world: World, clients: int) -> list[Contender]:
-    database = world.database("cycle", lambda _: None)
+    database = world.database("cycle")
     ranges = world.scale.enough(clients, world.scale.seconds) // clients
     made = []
     for arm, snapshot, script in (
@@ -81,7 +81,7 @@ def _ours(world: World, clients: int) -> list[Contender]:
 def _cycles(world: World, clients: int) -> Iterator[Result]:
     scale = world.scale
     ours = _ours(world, clients)
-    database = world.database("peers", lambda _: None)
+    database = world.database("peers")
     jobs = scale.enough(clients, scale.peer_seconds)
     each = jobs // clients
     others = [
@@ -121,7 +121,7 @@ def _against(turns: Turns, floor: Turns) -> dict[str, float]:
 
 
 def _tail(world: World) -> Result:
-    database = world.database("cycle", lambda _: None)
+    database = world.database("cycle")
     above, empty = (
         _tail_arm(world, name, history)
         for name, history in (("above", world.scale.history_ranges), ("empty", 0))
@@ -139,7 +139,7 @@ def _tail(world: World) -> Result:
 
 
 def _tail_arm(world: World, name: str, history: int) -> Contender:
-    database = world.database("cycle", lambda _: None)
+    database = world.database("cycle")
     product.hold(
         database,
         f"tail_{name}",

@@ -36,8 +36,8 @@ def run(world: World) -> Iterator[Result]:
 
 
 def _heartbeat(world: World, figure: Figure, clients: int) -> Result:
-    database = world.database("heartbeat", lambda _: None)
-    floor = peers.floor(world, world.database("peers", lambda _: None), clients)
+    database = world.database("heartbeat")
+    floor = peers.floor(world, world.database("peers"), clients)
     ours = _ours(world, database, clients)
     before = counted(database, "leases")
     turns = in_rounds(world, [ours, floor])

@@ -47,6 +47,7 @@ class Course:
 
     contender: Contender
     measure: Callable[[pgbench.Run], float]
+    seconds: int  # it may take
     free: float = 0.0  # before the snapshot was held
     made: list[int] = field(default_factory=list)
     took: list[float] = field(default_factory=list)
@@ -96,7 +97,8 @@ def _mean(run: pgbench.Run) -> float:
 
 
 def _cycles(world: World) -> Iterator[Result]:
-    wanted = world.scale.held_cycles
+    scale = world.scale
+    wanted = scale.held_cycles
     ours = world.fresh("held_cycle")
     theirs = world.fresh("held_peers", product=False)
     arms = (
@@ -111,9 +113,11 @@ def _cycles(world: World) -> Iterator[Result]:
         product.hold(ours, name, clients=1, ranges=wanted + 4 * chunk, snapshot=snapshot)
         contender = product.cycle(world, ours, name, name, 1, script)
         contender.variables = {**contender.variables, "count": 0, "snapshot": 0}
-        courses.append(Course(contender, measure))
+        courses.append(Course(contender, measure, scale.held_seconds))
     ours.settle()
-    courses += [Course(c, _p50) for c in _peers(world, theirs, wanted + 4 * chunk)]
+    courses += [
+        Course(c, _p50, scale.held_peer_seconds) for c in _peers(world, theirs, wanted + 4 * chunk)
+    ]
     _under_a_held_snapshot(world, [ours, theirs], courses, wanted, chunk)
     append = courses[-1]
     for (figure, *_), course in zip(arms, courses, strict=False):
@@ -140,15 +144,20 @@ def _peers(world: World, database: Database, work: int) -> list[Contender]:
 
 
 def _leases(world: World) -> Result:
-    wanted = world.scale.held_leases
-    size = world.scale.sizes[0]
+    scale = world.scale
+    wanted = scale.held_leases
+    size = scale.sizes[0]
     ours = world.fresh("held_lease")
     product.build(ours, size)
     theirs = world.fresh("held_lease_baseline", product=False)
     peers.baseline_build(theirs, size)
     courses = [
-        Course(product.lease_and_release(world, ours, "held_lease", clients=1), _p50),
-        Course(peers.baseline_lease(world, theirs), _p50),
+        Course(
+            product.lease_and_release(world, ours, "held_lease", clients=1),
+            _p50,
+            scale.held_seconds,
+        ),
+        Course(peers.baseline_lease(world, theirs), _p50, scale.held_peer_seconds),
     ]
     _under_a_held_snapshot(world, [ours, theirs], courses, wanted, _chunk(wanted))
     result = _result(_LEASE, courses[0], courses, wanted, 10_000, None)
@@ -187,9 +196,7 @@ def _under_a_held_snapshot(
         while going:
             for course in going:
                 course.turn(world, chunk)
-            going = [
-                c for c in going if c.made[-1] < wanted and (c.spent < world.scale.held_seconds)
-            ]
+            going = [c for c in going if c.made[-1] < wanted and c.spent < c.seconds]
             going = [*going[1:], *going[:1]]
 
 
@@ -205,8 +212,8 @@ def _result(
     notes = []
     if append:
         notes.append(
-            f"The machine itself meanwhile: a commit of one appended row went from {append.took[0]:.2f} ms "
-            f"to {append.row()['end_ms']:.2f} ms."
+            f"The machine itself meanwhile: the commit of one appended row came to {append.growth.value:.2f} times "
+            f"its start of {append.start:.2f} ms."
         )
     if made < wanted:
         notes.append(f"Stopped after {course.spent:.0f} s.")

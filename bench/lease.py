@@ -88,7 +88,7 @@ def _pairs(world: World) -> Result:
     size = world.scale.pairs_size
     database = product.sized(world, size)
     ours = product.lease_and_release(world, database, "pyleases", clients=16)
-    floor = peers.floor(world, world.database("peers", lambda _: None), clients=16)
+    floor = peers.floor(world, world.database("peers"), clients=16)
     turns = in_rounds(world, [ours, floor])
     spread: Spread = ratios(turns["pyleases"].rates, turns["floor"].rates)
     return Result(

@@ -149,6 +149,7 @@ def baseline_lease(
         ),
         seconds=seconds or world.scale.peer_seconds,
         clients=clients,
+        warm_up=2,  # of 10 million ranges, one takes seconds
     )
 
 

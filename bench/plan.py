@@ -58,7 +58,7 @@ def run(world: World) -> Iterator[Result]:
     ):
         spread = ratios(took[ours], took[plain])
         shown = rows if figure is FIGURES[0] else []
-        yield Result(figure, spread, world.scale.rounds, at, whole, rows=shown)
+        yield Result(figure, spread, world.scale.slow_rounds, at, whole, rows=shown)
 
 
 def _measure(world: World) -> dict[str, list[float]]:
@@ -75,7 +75,7 @@ def _measure(world: World) -> dict[str, list[float]]:
         "plain INSERT, 1,000 of them": (plain, _CALLS, "bench.plain"),
     }
     took: dict[str, list[float]] = {name: [] for name in arms}
-    for number in range(world.scale.rounds):
+    for number in range(world.scale.slow_rounds):
         names = list(arms)
         first = number % len(names)
         for name in [*names[first:], *names[:first]]:

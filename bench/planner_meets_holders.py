@@ -33,7 +33,7 @@ def run(world: World) -> Iterator[Result]:
     database = world.fresh("planner")
     make_plain(database)
     seconds = world.scale.seconds
-    work = _RATE * seconds * (3 * world.scale.rounds + 6)
+    work = _RATE * seconds * (3 * world.scale.slow_rounds + 6)
     groups = product.hold(database, _ARM, clients=_CLIENTS, ranges=work)
     database.settle()
     plan = b"select leases.plan_ranges(%s, %s, %s, 50, size => 1)"
@@ -41,7 +41,7 @@ def run(world: World) -> Iterator[Result]:
     turns = {name: Turns() for name in statements}
     _holders(world, database)
     first = work
-    for number in range(world.scale.rounds):
+    for number in range(world.scale.slow_rounds):
         names = list(statements)
         turn = number % len(names)
         for name in [*names[turn:], *names[:turn]]:

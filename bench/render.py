@@ -57,7 +57,7 @@ _COLUMNS = {
     "size": ("size", "{}"),
     "clients": ("clients", "{}"),
     "rate": ("a second", "{:,.0f}"),
-    "ratio": ("× floor", "{:.2f}"),
+    "ratio": ("ratio", "{:.2f}"),
     "seconds": ("seconds", "{:.2f}"),
     "mib_s": ("MiB/s", "{:,.0f}"),
     "peak_mib": ("peak MiB", "{:.0f}"),

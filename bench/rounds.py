@@ -13,8 +13,6 @@ from bench.world import Database, World
 
 __all__ = ["Contender", "Spread", "Turns", "in_rounds", "ratios"]
 
-_WARM_UP = 50  # transactions of each client before the first round
-
 
 @dataclass
 class Contender:
@@ -28,6 +26,8 @@ class Contender:
     clients: int = 1
     variables: Mapping[str, object] = field(default_factory=dict)
 
+    warm_up: int = 50  # transactions of each client before the first round
+    options: str = ""  # of its connections
     may_miss: bool = False  # a transaction may find nothing: then only what was done is counted
 
     def turn(self, world: World, transactions: int | None = None) -> pgbench.Run:
@@ -44,6 +44,7 @@ class Contender:
             seconds=None if transactions else self.seconds,
             transactions=transactions,
             variables=self.variables,
+            options=self.options,
         )
         made = self.done() - before
         if made == run.total:
@@ -88,7 +89,7 @@ class Turns:
 def in_rounds(world: World, contenders: Sequence[Contender]) -> dict[str, Turns]:
     """Let each warm up, then give each a turn a round; the order rotates by one a round."""
     for contender in contenders:
-        contender.turn(world, transactions=_WARM_UP)
+        contender.turn(world, transactions=contender.warm_up)
     turns = {c.name: Turns() for c in contenders}
     for number in range(world.scale.rounds):
         first = number % len(contenders)

@@ -37,6 +37,7 @@ class Scale:
 
     name: str
     rounds: int
+    slow_rounds: int  # of figures whose turns are long
     clients: tuple[int, ...]
     seconds: int  # of one contender's turn in a round
     peer_seconds: int  # the same, of a contender that is not ours and not the floor
@@ -46,7 +47,8 @@ class Scale:
     history_ranges: int
     held_cycles: int
     held_leases: int
-    held_seconds: int  # how long a contender may take at most
+    held_seconds: int  # how long we may take at most
+    held_peer_seconds: int  # and the others
     held_lanes: tuple[int, int]
     quiet_ttl: int
     done_ranges: int
@@ -65,9 +67,10 @@ class Scale:
 
 FULL = Scale(
     name="full",
-    rounds=7,
+    rounds=9,
+    slow_rounds=5,
     clients=(1, 4, 16),
-    seconds=4,
+    seconds=3,
     peer_seconds=2,
     sizes=(
         Size(1_000, 10_000),
@@ -81,6 +84,7 @@ FULL = Scale(
     held_cycles=200_000,
     held_leases=10_000,
     held_seconds=240,
+    held_peer_seconds=90,
     held_lanes=(100, 10_000),
     quiet_ttl=40,
     done_ranges=10_000_000,
@@ -93,10 +97,11 @@ FULL = Scale(
 )
 DEFAULT = Scale(
     name="default",
-    rounds=5,
+    rounds=7,
+    slow_rounds=5,
     clients=(1, 4, 16),
-    seconds=3,
-    peer_seconds=2,
+    seconds=2,
+    peer_seconds=1,
     sizes=(Size(1_000, 10_000), Size(1_000, 100_000), Size(10_000, 1_000_000)),
     baseline_size=Size(10_000, 1_000_000),
     pairs_size=Size(10_000, 1_000_000),
@@ -104,6 +109,7 @@ DEFAULT = Scale(
     held_cycles=30_000,
     held_leases=10_000,
     held_seconds=40,
+    held_peer_seconds=20,
     held_lanes=(100, 10_000),
     quiet_ttl=40,
     done_ranges=1_000_000,
@@ -117,6 +123,7 @@ DEFAULT = Scale(
 QUICK = Scale(
     name="quick",
     rounds=2,
+    slow_rounds=2,
     clients=(1, 16),
     seconds=1,
     peer_seconds=1,
@@ -127,6 +134,7 @@ QUICK = Scale(
     held_cycles=2_500,
     held_leases=500,
     held_seconds=5,
+    held_peer_seconds=3,
     held_lanes=(20, 500),
     quiet_ttl=4,
     done_ranges=20_000,

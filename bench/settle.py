@@ -93,13 +93,18 @@ def _lane(world: World, done: int, *, snapshot: bool) -> Database:
         database.run(
             "select leases.plan_ranges(%s, %s, %s, 50, size => 1)", group_id, done, done + 99
         )
-        if snapshot:
-            lease_id, _ = product.ask_lease(database)
-            product.take_snapshot(database, lease_id, done)
-            database.run("select leases.release_group(%s)", lease_id)
         database.settle()
 
-    return world.database(f"settle_{done}_{'snapshot' if snapshot else 'bare'}", build)
+    def add_snapshot(database: Database) -> None:
+        lease_id, _ = product.ask_lease(database)
+        product.take_snapshot(database, lease_id, done)
+        database.run("select leases.release_group(%s)", lease_id)
+        database.settle()
+
+    bare = world.database(f"settle_{done}", build)
+    if not snapshot:
+        return bare
+    return world.database(f"settle_{done}_snapshot", add_snapshot, template=bare)
 
 
 def _release(database: Database) -> float:
@@ -117,7 +122,7 @@ def _put_back(world: World) -> Iterator[Result]:
     group_id = int(database.value("select group_id from bench.hands"))
     took: dict[str, list[float]] = {"released": [], "covered": [], "fell back": []}
     leased = []
-    for _ in range(world.scale.rounds):
+    for _ in range(world.scale.slow_rounds):
         _finish(world, database, count)
         took["released"].append(
             _timed(database, "select leases.release_group(lease_id => %s)", _lease(database))
@@ -138,7 +143,7 @@ def _put_back(world: World) -> Iterator[Result]:
     per_range = {name: Spread.of([1000 * t / count for t in times]) for name, times in took.items()}
     at = f"{count:,} ranges"
     note = f"The lease after it took {np.median(leased):.2f} ms (median)."
-    rounds = world.scale.rounds
+    rounds = world.scale.slow_rounds
     yield Result(_PUT_BACK, per_range["released"], rounds, at, True, notes=[note])
     yield Result(_FALL_BACK, per_range["fell back"], rounds, at, True)
     yield Result(_COVER, per_range["covered"], rounds, at, True)
@@ -163,7 +168,7 @@ def _finish(world: World, database: Database, count: int) -> None:
         product.CYCLE,
         transactions=count,
         variables={"lease": 0, "hand": 0, "arm": "put_back"},
-        options="-c synchronous_commit=off",
+        options=pgbench.NO_WAIT,
     )
 
 

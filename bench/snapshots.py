@@ -57,12 +57,12 @@ def run(world: World) -> Iterator[Result]:
     with tempfile.TemporaryDirectory(prefix="pyleases-bench-", dir=disk_folder()) as folder:
         times = _measure(world, database, Path(folder), size)
     world.drop(database)
-    yield from _results(times, size, world.scale.rounds)
+    yield from _results(times, size, world.scale.slow_rounds)
 
 
 def _measure(world: World, database: Database, folder: Path, size: int) -> _Times:
     times: _Times = {}
-    for number in range(world.scale.rounds):
+    for number in range(world.scale.slow_rounds):
         for task in _turned(_WRITERS, number):
             times.setdefault(task, []).append(_work(task, database, folder, size))
         for task in _turned(_READERS, number):

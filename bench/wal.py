@@ -49,7 +49,7 @@ class Left:
             self.contender.script,
             transactions=_TRANSACTIONS,
             variables=self.contender.variables,
-            options="-c synchronous_commit=off",
+            options=pgbench.NO_WAIT,
         )
         self.each.append(counted(self.contender.database, self.schema) - before)
         if run.total != _TRANSACTIONS:
@@ -102,8 +102,8 @@ def run(world: World) -> Iterator[Result]:
 
 
 def _arms(world: World) -> dict[str, Left]:
-    ours = world.database("wal", lambda _: None)
-    theirs = world.database("peers", lambda _: None)
+    ours = world.database("wal")
+    theirs = world.database("peers")
     work = (world.scale.rounds + 2) * _TRANSACTIONS
     arms = {}
     for arm, snapshot, script, name in (

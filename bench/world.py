@@ -92,11 +92,16 @@ class World:
                 if row != ("on",):
                     raise RuntimeError(f"{name} is {row}, not on")
 
-    def database(self, name: str, build: Callable[[Database], None]) -> Database:
+    def database(
+        self,
+        name: str,
+        build: Callable[[Database], None] = lambda _: None,
+        template: Database | None = None,
+    ) -> Database:
         """Return the database of that name, built if it is not there yet; it stays for the whole run."""
         if name not in self._databases:
             print(f"    building {name}", flush=True)
-            fresh = self.fresh(name)
+            fresh = self.fresh(name, template=template)
             try:
                 build(fresh)
             except BaseException:
@@ -109,6 +114,7 @@ class World:
     ) -> Database:
         """Make a database: of the template, else with the product's schema in it and no holder going quiet."""
         if template is not None:
+            template.close()
             self._administer("create database {} template {}", name, template.name)
             self._databases[name] = Database(name, self.server.dsn(name))
             return self._databases[name]
