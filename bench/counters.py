@@ -33,6 +33,7 @@ class Counters:
 
 def counted(database: Database, schema: str) -> Counters:
     """Return the counts as they stand; those of processes that have ended are in."""
+    database.run("select pg_stat_force_next_flush()")
     time.sleep(0.3)  # what a process counted is there shortly after it ended
     rows = database.run(
         """select coalesce(sum(n_tup_ins), 0)::bigint, coalesce(sum(n_tup_upd), 0)::bigint,

@@ -87,7 +87,7 @@ select pgq.finish_batch(:batch);
 commit;
 """
 
-_LOCKS = 64  # groups that procrastinate's jobs belong to
+_LOCKS = 1_000  # groups that procrastinate's jobs belong to
 _CONSUMERS = 16
 
 
