@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench import peers, product
+from bench import peers, pgbench, product
 from bench.results import Figure, Result
 from bench.rounds import Contender, Turns, in_rounds, ratios
 from bench.world import World
@@ -132,7 +132,7 @@ def _tail(world: World) -> Result:
         figure=FIGURES[-1],
         spread=ratios(turns["above"].p50s, turns["empty"].p50s),
         samples=turns["above"].counted + turns["empty"].counted,
-        at=f"{world.scale.history_ranges:,} history ranges, 1 client",
+        at=f"{world.scale.history_ranges:,} history ranges, 1 client; commits do not wait",
         whole=world.scale.history_ranges >= 100_000,
         rows=[{"contender": n, "clients": 1, **t.row()} for n, t in turns.items()],
     )
@@ -149,4 +149,6 @@ def _tail_arm(world: World, name: str, history: int) -> Contender:
         history=history,
         lane="tail",
     )
-    return product.cycle(world, database, name, f"tail_{name}", 1)
+    contender = product.cycle(world, database, name, f"tail_{name}", 1)
+    contender.options = pgbench.NO_WAIT
+    return contender
