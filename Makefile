@@ -5,6 +5,10 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 PYTEST_ARGS ?=
 ACTIVE ?=
+FULL ?=
+QUICK ?=
+ONLY ?=
+KEEP ?=
 
 .PHONY: help install demo test test-machine test-wheel lint format bench clean
 
@@ -21,6 +25,10 @@ $(VENV)/.server: pyproject.toml
 $(VENV)/.installed: pyproject.toml
 	$(call make_venv,dev)
 	@touch $@ $(VENV)/.server
+
+$(VENV)/.bench: $(VENV)/.server
+	$(call make_venv,bench)
+	@touch $@
 
 define make_venv
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later with venv is needed; name it with PYTHON=..." >&2; exit 1; }
@@ -56,6 +64,10 @@ format: $(VENV)/.installed  ## put the code in shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/sqlfluff fix --disable-progress-bar sql
+
+# docs/figures.md says what is measured and how. Other runs than whole ones are put in build/bench, unless KEEP=1.
+bench: $(VENV)/.bench  ## the figures of docs/figures.md, about 15 minutes (FULL=1 an hour, QUICK=1 three minutes, ONLY=name,name)
+	$(BIN)/python -m bench $(if $(FULL),--full) $(if $(QUICK),--quick) $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep)
 
 clean:  ## all that was built, the environment too
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

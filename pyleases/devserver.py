@@ -121,9 +121,9 @@ def _spawn_options(account: _Account | None, cwd: Path) -> dict[str, object]:
     return options
 
 
-def _base_folder(*, in_memory: bool, account: _Account | None) -> Path:
+def _base_folder(*, folder: Path | None, in_memory: bool, account: _Account | None) -> Path:
     """Make the folder that holds everything; short, for a socket's path is limited to 107 bytes."""
-    short = Path("/tmp")  # noqa: S108 (mkdtemp makes a folder of its own in there)
+    short = folder or Path("/tmp")  # noqa: S108 (mkdtemp makes a folder of its own in there)
     memory = Path("/dev/shm")  # noqa: S108
     parent = short if short.is_dir() else Path(tempfile.gettempdir())
     if (
@@ -318,13 +318,15 @@ class DevServer:
 def server(
     *,
     bin_dir: Path | None = None,
+    folder: Path | None = None,
     in_memory: bool = True,
     fsync: bool = False,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[DevServer]:
     """Start a new, empty server; stop it and remove all it wrote when the block is left.
 
-    ``in_memory`` puts its files on ``/dev/shm`` where there is room; ``settings`` are server settings over
+    Its files are put on ``/dev/shm`` where there is room, unless not ``in_memory``: then in a new folder in
+    ``folder``, or in ``/tmp``. ``settings`` are server settings over
     the defaults. Should this process be killed, the server and its files go as well.
     Raises `DevServerError` if no PostgreSQL is found or it does not start.
     """
@@ -338,7 +340,7 @@ def server(
         "dynamic_shared_memory_type": "mmap",  # in the data folder: nothing outside outlives a kill
     }
     wanted = bin_dir or find_binaries()
-    base = _base_folder(in_memory=in_memory, account=account)
+    base = _base_folder(folder=folder, in_memory=in_memory, account=account)
     running = DevServer(wanted, base, defaults | dict(settings or {}), _account=account)
     try:
         running._watch()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["BinaryFile", "Body", "Folder", "Name", "Source", "is_uncertain", "opened", "put"]
 
 _CHUNK = 1 << 20  # bytes that are read or written in one go
+_BUFFER = 1 << 18  # of a reader: whoever reads more at once gets it without a copy
 _DIGESTS: dict[str, Callable[[], Any]] = {"xxh3_128": xxhash.xxh3_128, "sha256": hashlib.sha256}
 _WRITTEN = "xxh3_128"
 _BEATS_A_TTL = 4
@@ -262,7 +263,7 @@ def opened(lease: Lease, leases: Leases) -> Iterator[Body | None]:
         return
     with (
         _Body(lease, leases.folder, snapshot) as body,
-        io.BufferedReader(body, _CHUNK) as reader,
+        io.BufferedReader(body, _BUFFER) as reader,
     ):
         yield reader
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -33,6 +34,16 @@ def test_serves_and_says_where(own):
     assert one(own.dsn("template1"), "select current_database()") == "template1"
     assert one(own.dsn(), "select rolsuper from pg_roles where rolname = current_user")
     assert len(f"{own.host}/.s.PGSQL.{own.port}") < 108
+
+
+def test_keeps_its_files_in_the_folder_asked_for_and_takes_them_along():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        with server(folder=folder, in_memory=False, fsync=True) as running:
+            assert running.base.parent == folder
+            assert one(running.dsn(), "show fsync") == "on"
+        assert not list(folder.iterdir())
 
 
 def test_is_not_reachable_over_the_network(own):

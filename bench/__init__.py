@@ -1,0 +1,1 @@
+"""Where the figures of docs/figures.md come from: ``make bench``."""
