@@ -17,7 +17,9 @@ begin
     end if;
     delete from leases.rewinds as w where w.group_id = _draft.group_id and w.lane = _draft.lane;
     perform leases._log(_draft, 'grant');
-    perform leases._unlist_held(_lane.lane, _turn);
+    if _turn % 16 = 0 then
+        perform leases._unlist_held(_lane.lane, _turn);
+    end if;
     if _turn % 2 = 0 then
         perform leases._bump(_draft.group_id, _draft.lane, _draft.heard_at);
     end if;

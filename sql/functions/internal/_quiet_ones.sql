@@ -13,6 +13,7 @@ declare
     _figures record;
     _found leases.candidate[] := array[]::leases.candidate[];
     _ended integer := 0;
+    _all_heard boolean;
 begin
     _suspects := array(
         select c.group_id from leases.choices as c
@@ -37,8 +38,9 @@ begin
     if cardinality(_suspects) = 0 then
         return _found;
     end if;
+    _all_heard := leases._up_since() >= _quiet_before;
     for _figures in select f.* from leases._figures(_lane, _suspects) as f where f.lease_id is not null loop
-        if leases._is_quiet(_figures.heard_at, _lane.ttl) then
+        if _figures.heard_at < _quiet_before and not _all_heard then
             if _figures.best_priority is not null then
                 if _figures.is_active then
                     _found := _found || row(_figures.group_id, _figures.best_priority, _figures.articles,

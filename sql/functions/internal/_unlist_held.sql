@@ -1,4 +1,5 @@
--- A lease that has lasted for 32 turns: take its lane off the choice, so that nobody passes over it again and again.
+-- Leases that have lasted for 16 to 32 turns: take their lanes off the choice, so that nobody passes over them again and
+-- again. Called every 16 turns.
 create or replace function leases._unlist_held(_lane text, _turn bigint)
 returns void
 language plpgsql
@@ -7,11 +8,12 @@ as $_unlist_held$
 begin
     insert into leases.notes (group_id, lane)
     select g.group_id, g.lane from leases.grants as g
-    where g.lane = _lane and g.turn = _turn - 32 and (leases._state(g.group_id, g.lane)).lease_id = g.lease_id;
+    where g.lane = _lane and g.turn > _turn - 32 and g.turn <= _turn - 16
+        and (leases._state(g.group_id, g.lane)).lease_id = g.lease_id;
 end;
 $_unlist_held$;
 
 comment on function leases._unlist_held(text, bigint) is
-'Notes the lane granted 32 turns before, if that lease still stands.';
+'Notes the lanes granted 16 to 31 turns before, where that lease still stands.';
 
 revoke all on function leases._unlist_held(text, bigint) from public;
