@@ -23,7 +23,7 @@ begin
     _mine := array(
         select c.group_id from leases.choices as c
         where c.lane = _lane.lane and c.group_id = any(_noted) order by c.group_id for update skip locked);
-    perform leases._refresh(_lane, _mine);
+    perform leases._refresh(_lane, m.group_id) from unnest(_mine) as m (group_id);
     if cardinality(_mine) = cardinality(_noted) then
         return array[]::leases.candidate[];
     end if;

@@ -9,7 +9,7 @@ begin
     select l.* into _lane from leases.lanes as l where l.lane = _name;
     perform from leases.choices as c where c.group_id = _group_id and c.lane = _name for update skip locked;
     if found then
-        perform leases._refresh(_lane, array[_group_id]);
+        perform leases._refresh(_lane, _group_id);
     else
         insert into leases.notes (group_id, lane) values (_group_id, _name);
     end if;
