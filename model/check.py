@@ -122,6 +122,7 @@ class Report:
         self.wrong: list[str] = []
 
     def line(self, good: bool, name: str, result: str, outcome: Outcome) -> None:
+        """Print one."""
         self.states += outcome.states
         if not good:
             self.wrong.append(name)
@@ -130,10 +131,12 @@ class Report:
         print(f"{mark} {name:<33} {result:<37} {counted}", flush=True)
 
     def holds(self, name: str, defines: dict[str, str]) -> None:
+        """See that nothing is broken."""
         outcome = search(defines, optimised=not self.quick)
         self.line(outcome.broken is None, name, _said(outcome), outcome)
 
     def caught(self, name: str, defines: dict[str, str]) -> None:
+        """See that something is broken."""
         outcome = search(defines, optimised=False)
         self.line(outcome.broken is not None, name, _said(outcome), outcome)
 
@@ -191,6 +194,7 @@ def check(quick: bool) -> Report:
 
 
 def main() -> int:
+    """Run from the command line; the exit code says whether all was as it should be."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="smaller bounds, less than a minute")
     parser.add_argument(
