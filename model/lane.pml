@@ -260,7 +260,7 @@ inline next_range(who) {
         CHANGES(who);
         find_current();
         if
-        :: folds && current == 0 -> fold(finished); finished = 0 /* _fold_sometimes */
+        :: folds && current == 0 -> fold(finished); finished = 0 /* _fold_log */
         :: else
         fi;
         answer = hand;
