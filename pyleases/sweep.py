@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from pyleases.snapshots import Name
+from pyleases.text import printable
 
 if TYPE_CHECKING:
     from pyleases.client import Leases
@@ -46,7 +47,8 @@ class SweepReport:
             f"{len(self.gone)} were gone already"
         )
         return text + "".join(
-            f"\nnot deleted: {file}: {error.strerror}" for file, error in self.failed
+            f"\nnot deleted: {printable(file)}: {printable(error.strerror or str(error))}"
+            for file, error in self.failed
         )
 
 
