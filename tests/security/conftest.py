@@ -13,7 +13,7 @@ from psycopg.rows import dict_row
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-Login = "Callable[..., psycopg.Connection[dict[str, Any]]]"
+    Login = Callable[..., psycopg.Connection[dict[str, Any]]]
 
 
 @pytest.fixture
