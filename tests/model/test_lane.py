@@ -235,6 +235,16 @@ def test_a_rule_broken_is_shown_with_its_sequence():
     assert "commit_snapshot" in done.stdout
 
 
+def test_every_rule_that_is_broken_is_in_the_docs():
+    page = (MODEL.parent / "docs" / "model.md").read_text("utf-8")
+    text = (MODEL / "breaks.h").read_text("utf-8")
+    names = re.findall(
+        r"^#define ([A-Z_]+) +[1-9][0-9]* +/\*", text.split("#ifndef REACH")[0], re.M
+    )
+    assert len(names) > 20
+    assert [n for n in names if f"`{n}`" not in page] == []
+
+
 def test_a_machine_without_spin_is_told_what_to_install():
     done = subprocess.run(
         [sys.executable, MODEL / "check.py"],
