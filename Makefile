@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 PYTEST_ARGS ?=
+MODEL_ARGS ?=
 ACTIVE ?=
 FULL ?=
 QUICK ?=
 ONLY ?=
 KEEP ?=
 
-.PHONY: help install demo test test-machine test-wheel lint format bench clean
+.PHONY: help install demo test test-machine test-wheel model lint format bench clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,6 +51,10 @@ test-wheel: $(VENV)/.installed test-machine
 	if [ -z "$${PYLEASES_TEST_DSN:-}" ] && [ "$$first" = "$$wheel" ]; then exit 0; fi; \
 	echo "again, on $$wheel"; \
 	env -u PYLEASES_TEST_DSN PYLEASES_PG_BIN="$$wheel" $(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
+
+model:  ## a lane, checked over all interleavings, and each rule broken on purpose (MODEL_ARGS=--quick)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it with PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) model/check.py $(MODEL_ARGS)
 
 lint: $(VENV)/.installed  ## the linters, of SQL and of Python
 	$(BIN)/ruff check .

@@ -17,6 +17,8 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pyleases.text import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -201,5 +203,5 @@ def _is_status(line: bytes) -> bool:
 
 def _shown(line: bytes) -> str:
     text = line.decode(errors="backslashreplace")
-    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    text = printable(text)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

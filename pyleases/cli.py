@@ -11,6 +11,7 @@ import click
 import psycopg
 
 from pyleases.migrate import MigrationError, MigrationReport
+from pyleases.text import printable
 
 __all__ = ["main"]
 
@@ -37,13 +38,15 @@ class _Commands(click.Group):
 
 
 def _explain(error: Exception) -> str:
-    """Tell the error with what the server said of it."""
-    if not isinstance(error, psycopg.Error) or not error.diag.message_primary:
-        return "\n".join([str(error).strip(), *getattr(error, "__notes__", [])])
+    """Tell the error with what the server said of it, and nothing that a terminal obeys."""
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    if not isinstance(error, psycopg.Error) or primary is None:
+        said = str(error).strip().splitlines()
+        return "\n".join([*map(printable, said), *getattr(error, "__notes__", [])])
     diag = error.diag
-    lines = [f"{diag.message_primary} ({error.sqlstate})"]
+    lines = [f"{printable(primary)} ({error.sqlstate})"]
     lines += [
-        f"{name}: {text}"
+        f"{name}: {printable(text)}"
         for name, text in (("detail", diag.message_detail), ("hint", diag.message_hint))
         if text
     ]

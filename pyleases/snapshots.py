@@ -6,6 +6,7 @@ What a snapshot is, and which one is current, the database knows. Here are only 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
 import os
@@ -112,8 +113,10 @@ def _undone_on_error(lease: Lease, snapshot_id: int, file: str, place: int) -> I
         yield
     except _CommitUncertainError as uncertain:
         raise uncertain.error from uncertain.error.__cause__
-    except BaseException:
-        if Name.of(file):
+    except BaseException as error:
+        # What stood there before is not ours. Nothing else raises this with the name in the folder.
+        is_anothers = isinstance(error, FileExistsError) and error.filename == file
+        if Name.of(file) and not is_anothers:
             with contextlib.suppress(OSError):
                 os.unlink(file, dir_fd=place)
         with contextlib.suppress(Exception):
@@ -291,18 +294,28 @@ class _Body(io.RawIOBase):
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with folder.opened() as place:
             try:
-                status = os.stat(self._snapshot.file, dir_fd=place, follow_symlinks=False)
-                if not stat.S_ISREG(status.st_mode):
-                    self._refuse("it is not a regular file")
+                # To open a device can do things; so it is looked at before, and again once it is open.
+                self._check_kind(os.stat(self._snapshot.file, dir_fd=place, follow_symlinks=False))
                 self._descriptor = os.open(self._snapshot.file, flags, dir_fd=place)
             except FileNotFoundError as error:
                 raise SnapshotMissing(
                     f"the file {self._snapshot.file} is not in {folder.path}", self._snapshot
                 ) from error
-        size = os.fstat(self._descriptor).st_size
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENXIO):  # a link or a socket, put there since
+                    self._refuse("it is not a regular file")
+                raise
+        status = os.fstat(self._descriptor)
+        self._check_kind(status)
+        size = status.st_size
         if size != self._snapshot.bytes:
             self.close()
             self._refuse(f"it has {size} bytes, not {self._snapshot.bytes}")
+
+    def _check_kind(self, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            self.close()
+            self._refuse("it is not a regular file")
 
     def _refuse(self, flaw: str) -> None:
         self._flaw = flaw

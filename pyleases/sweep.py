@@ -12,9 +12,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from pyleases.snapshots import Name
+from pyleases.text import printable
 
 if TYPE_CHECKING:
     from pyleases.client import Leases
+    from pyleases.rows import StaleSnapshot
 
 __all__ = ["SweepReport", "sweep"]
 
@@ -46,7 +48,8 @@ class SweepReport:
             f"{len(self.gone)} were gone already"
         )
         return text + "".join(
-            f"\nnot deleted: {file}: {error.strerror}" for file, error in self.failed
+            f"\nnot deleted: {printable(file)}: {printable(error.strerror or str(error))}"
+            for file, error in self.failed
         )
 
 
@@ -60,12 +63,14 @@ def sweep(leases: Leases, *, unknown_after: timedelta = timedelta(days=1)) -> Sw
     with leases.folder.opened() as place:
         found = _Sweep(place)
         for batch in _batches(leases.stale_snapshots()):
-            ids = [s.snapshot_id for s in batch if found.delete_stale(s.file)]
+            ids = [s.snapshot_id for s in batch if found.delete_stale(s)]
             os.fsync(place)  # what is said to be gone must not come back with the power
             leases.forget_snapshots(ids)
         for files in _batches(_old_files(place, unknown_after)):
-            for file in leases.unknown_snapshots(files):
-                found.delete_unknown(file)
+            unknown = set(leases.unknown_snapshots(files))
+            for file in files:  # and nothing else that the database may answer
+                if file in unknown:
+                    found.delete_unknown(file)
         return found.report()
 
 
@@ -79,12 +84,14 @@ class _Sweep:
         self._unknown: list[str] = []
         self._failed: list[tuple[str, OSError]] = []
 
-    def delete_stale(self, file: str) -> bool:
-        """Delete the file; tell whether it is gone."""
-        if Name.of(file) is None:
-            self._failed.append((file, OSError(0, "not named like a snapshot")))
+    def delete_stale(self, snapshot: StaleSnapshot) -> bool:
+        """Delete its file; tell whether it is gone."""
+        name = Name.of(snapshot.file)
+        if name is None or name.snapshot_id != snapshot.snapshot_id:
+            error = OSError(0, f"not the name of snapshot {snapshot.snapshot_id}")
+            self._failed.append((snapshot.file, error))
             return False
-        return self._delete(file, self._stale)
+        return self._delete(snapshot.file, self._stale)
 
     def delete_unknown(self, file: str) -> None:
         """Delete the file."""

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pyleases.commands.options import dsn_option
+from pyleases.text import printable
 
 _LANES = ("open", "held", "quiet", "waiting", "articles offered", "parked")
 _GROUPS = ("group", "lane", "node", "heard", "moved", "articles offered", "snapshot at")
@@ -41,14 +42,19 @@ def status(dsn: str, limit: int) -> None:
         console.print(_groups(groups))
 
 
+def _shown(name: str) -> str:
+    """Make a name from the database no markup and nothing that a terminal obeys."""
+    return escape(printable(name))
+
+
 def _lanes(rows: list[dict[str, Any]]) -> Table:
     table = Table("lane", title="lanes")
     for title in _LANES:
         table.add_column(title, justify="right")
     for row in rows:
         table.add_row(
-            escape(row["lane"]),
-            "yes" if row["is_open"] else escape(f"no: {row['closed_because']}"),
+            _shown(row["lane"]),
+            "yes" if row["is_open"] else _shown(f"no: {row['closed_because']}"),
             *(
                 f"{row[name]:,}"
                 for name in (
@@ -64,9 +70,9 @@ def _groups(rows: list[dict[str, Any]]) -> Table:
     table = Table(*_GROUPS, title="held groups")
     for row in rows:
         table.add_row(
-            escape(row["group_name"]),
-            escape(row["lane"]),
-            escape(row["node_name"] or "") + (" (quiet)" if row["quiet"] else ""),
+            _shown(row["group_name"]),
+            _shown(row["lane"]),
+            _shown(row["node_name"] or "") + (" (quiet)" if row["quiet"] else ""),
             f"{row['heard_at']:%Y-%m-%d %H:%M:%S}" if row["heard_at"] else "",
             f"{row['moved_at']:%Y-%m-%d %H:%M:%S}" if row["moved_at"] else "",
             f"{row['articles_offered']:,}",

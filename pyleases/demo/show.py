@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pyleases.demo.arrivals import HISTORY, TAIL
+from pyleases.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +33,7 @@ def show(outcome: Outcome, console: Console) -> None:
     console.print(f"articles read again after a takeover: {max(0, read - proof.articles):,}")
     console.print(f"seams: {proof.seams or 'none'}")
     for fault in proof.faults[:_MOST_FAULTS]:
-        console.print(f"[red]fault[/red]: {escape(fault)}", soft_wrap=True)
+        console.print(f"[red]fault[/red]: {escape(printable(fault))}", soft_wrap=True)
     if len(proof.faults) > _MOST_FAULTS:
         console.print(f"and {len(proof.faults) - _MOST_FAULTS:,} more faults")
     if proof.holds:
@@ -76,7 +77,7 @@ def _takeovers(outcome: Outcome) -> Table:
         table.add_column(title, overflow="fold")
     for h in outcome.harms:
         table.add_row(
-            f"{escape(h.group)}, {h.lane}",
+            f"{escape(printable(h.group))}, {h.lane}",
             *(h.worker, str(h.lease_id), h.what, h.taken_by, str(h.taken_with)),
         )
     return table

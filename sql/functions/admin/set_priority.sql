@@ -4,6 +4,7 @@ returns bigint
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set leases.internal = 'off'
 as $set_priority$
 -- N4: begun ranges stay. The ranges are locked first, then asked of the windows of the holders in a later statement.
 declare

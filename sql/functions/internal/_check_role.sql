@@ -1,4 +1,5 @@
--- A node and its leases belong to the role that registered it; administrators may act for every node.
+-- A node and its leases belong to the role that registered it; administrators may act for every node. Who may only hand
+-- that role on, or has yet to SET ROLE to it, is none.
 create or replace function leases._check_role(_role text)
 returns void
 language plpgsql
@@ -7,7 +8,7 @@ as $_check_role$
 declare
     _caller text := leases._caller();
 begin
-    if _caller <> _role and not pg_has_role(_caller, 'leases_admin', 'member') then
+    if _caller <> _role and not pg_has_role(_caller, 'leases_admin', 'usage') then
         perform leases._raise('42501', 'the node belongs to another role',
             format('The node was registered by role %s, the caller is %s.', _role, _caller),
             'Register a node of your own, or let a member of leases_admin do it.');

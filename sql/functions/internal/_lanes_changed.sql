@@ -4,6 +4,7 @@ returns trigger
 language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
+set leases.internal = 'off'
 as $_lanes_changed$
 begin
     if tg_when = 'BEFORE' then

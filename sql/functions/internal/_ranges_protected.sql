@@ -22,5 +22,8 @@ revoke all on function leases._ranges_protected() from public;
 
 create or replace trigger ranges_rewritten_row
 before update of range_id, group_id, start_id, end_id, next_id, status on leases.ranges
-for each row when (current_setting('leases.internal', true) is distinct from 'on')
+for each row when (
+    current_setting('leases.internal', true) is distinct from 'on'
+    or not has_table_privilege('leases.progress', 'insert')
+)
 execute function leases._ranges_protected();

@@ -13,10 +13,10 @@ declare
     _snapshot leases.snapshots;
 begin
     if commit_snapshot.bytes is null or commit_snapshot.bytes < 0
-        or commit_snapshot.checksum is null or commit_snapshot.checksum !~ '^[a-z0-9_]+:[0-9a-f]+$' then
+        or commit_snapshot.checksum is null or commit_snapshot.checksum !~ '^[a-z0-9_]{1,31}:[0-9a-f]{1,255}$' then
         perform leases._refuse('the size or checksum of the snapshot makes no sense',
             format('Got %s bytes, checksum %s.', coalesce(commit_snapshot.bytes::text, 'null'),
-                coalesce(quote_literal(commit_snapshot.checksum), 'null')),
+                coalesce(quote_literal(left(commit_snapshot.checksum, 80)), 'null')),
             'Give the file''s size in bytes and its checksum as algorithm:hex, in lower case.');
     end if;
     select s.* into _snapshot from leases.snapshots as s

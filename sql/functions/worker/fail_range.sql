@@ -12,7 +12,7 @@ declare
     _draft leases.progress := leases._held(fail_range.lease_id);
 begin
     if _draft.range_id = fail_range.range_id then
-        perform leases._put_range_down(_draft, coalesce(fail_range.reason, 'no reason given'));
+        perform leases._put_range_down(_draft, coalesce(left(fail_range.reason, 10000), 'no reason given'));
         if _draft.next_id > _draft.end_id then
             _draft := leases._finish(_draft, fail_range.range_id, 0);
         end if;
