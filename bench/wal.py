@@ -77,7 +77,7 @@ class Left:
 def run(world: World) -> Iterator[Result]:
     arms = _arms(world)
     with world.without_autovacuum():
-        for number in range(world.scale.rounds + 1):
+        for number in range(world.scale.slow_rounds + 1):
             for arm in arms.values():
                 arm.turn(world)
                 if not number:  # the first time around is to warm up
@@ -94,7 +94,7 @@ def run(world: World) -> Iterator[Result]:
         yield Result(
             figure,
             ratios(ours, theirs),
-            _TRANSACTIONS * world.scale.rounds,
+            _TRANSACTIONS * world.scale.slow_rounds,
             f"{_TRANSACTIONS:,} cycles a round, no checkpoint in between",
             True,
             rows=rows if figure is wal else [],
@@ -104,7 +104,7 @@ def run(world: World) -> Iterator[Result]:
 def _arms(world: World) -> dict[str, Left]:
     ours = world.database("wal")
     theirs = world.database("peers")
-    work = (world.scale.rounds + 2) * _TRANSACTIONS
+    work = (world.scale.slow_rounds + 2) * _TRANSACTIONS
     arms = {}
     for arm, snapshot, script, name in (
         ("cycle", True, product.CYCLE, "finish_and_next"),
