@@ -101,10 +101,21 @@ def search(defines: dict[str, str], *, optimised: bool = True, shortest: bool = 
     return Outcome((broken[1] or "reached") if broken else "?", states, seconds, _readable(replay))
 
 
+_WORDS = {
+    "window 254": "window new",
+    "window 253": "window dropped",
+    "reads 255": "reads none",
+    " , ": ", ",
+}
+
+
 def _readable(replay: str) -> str:
     steps = re.split(r"\n(?:spin:| *#processes)", replay)[0]
     lines = (re.sub(r" {2,}", " ", line).strip() for line in steps.splitlines())
-    return "\n".join(line.replace(" , ", ", ") for line in lines if line)
+    text = "\n".join(line for line in lines if line)
+    for number, word in _WORDS.items():
+        text = text.replace(number, word)
+    return text
 
 
 def breaks() -> dict[str, str]:

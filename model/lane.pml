@@ -49,8 +49,14 @@ byte hand_next;
 /* Of the rows before it, what is asked: what was finished after live_after, and what was in hand or finished since a
    snapshot was begun. So the counter of S1 needs no number here. */
 byte finished;                          /* set */
-hidden byte failed_at_end;              /* of these, the ones that failed with nothing left. No part of the state, for it
-                                           only tells whether failing again is refused, and no worker goes by that */
+#ifdef TRACE
+/* Of these, the ones that failed with nothing left: failing again is then no error. No worker goes by that, so it is kept
+   out of the states that are searched. */
+byte failed_at_end;
+#define IN_TRACE(does) does
+#else
+#define IN_TRACE(does) skip
+#endif
 byte put_down[RANGES];                  /* where the window stands in a range that failed, or NONE */
 
 /* leases.snapshots, the oldest first, from 1; and leases.standing_points. */
@@ -254,7 +260,7 @@ inline settle() {
         :: else
         fi
     fi;
-    hand = NONE; hand_next = 0; finished = 0; failed_at_end = 0;
+    hand = NONE; hand_next = 0; finished = 0; IN_TRACE(failed_at_end = 0);
     for (r : 0 .. RANGES - 1) { put_down[r] = NONE }
 }
 
@@ -299,7 +305,7 @@ inline next_range(who) {
         CHANGES(who);
         find_current();
         if
-        :: folds && current == 0 -> fold(finished); finished = 0; failed_at_end = 0 /* _fold_log */
+        :: folds && current == 0 -> fold(finished); finished = 0; IN_TRACE(failed_at_end = 0) /* _fold_log */
         :: else
         fi;
         answer = hand;
@@ -363,7 +369,7 @@ inline heartbeat(who, i) {
 /* fail_range: F4 planned again at its resume point; done where nothing is left. Again, it changes nothing. */
 inline fail_range(who, i) {
     if
-    :: hand == i && hand_next == END(i) -> finish_range(who, i); failed_at_end = failed_at_end | BIT(i)
+    :: hand == i && hand_next == END(i) -> finish_range(who, i); IN_TRACE(failed_at_end = failed_at_end | BIT(i))
     :: hand == i && hand_next < END(i) ->
         CHANGES(who);
         put_down[i] = hand_next;
@@ -373,7 +379,7 @@ inline fail_range(who, i) {
         :: else
         fi;
         hand = NONE; hand_next = 0
-    :: else -> refused = (put_down[i] == NONE && !IN(failed_at_end, i))
+    :: else -> IN_TRACE(refused = (put_down[i] == NONE && !IN(failed_at_end, i)))
     fi
 }
 
@@ -439,7 +445,7 @@ inline commit_snapshot(who, i) {
         status[i] = kept;
         cover(i, finished & (255 - finished_since[i]));
         finished = finished_since[i];
-        failed_at_end = failed_at_end & finished;
+        IN_TRACE(failed_at_end = failed_at_end & finished);
         finished_since[i] = 0;
         n = 0;
         for (s : 1 .. SLOTS) {
