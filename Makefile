@@ -9,8 +9,11 @@ FULL ?=
 QUICK ?=
 ONLY ?=
 KEEP ?=
+SECONDS ?= 30
+SEED ?=
+SEEDS ?= 1
 
-.PHONY: help install demo test test-machine test-wheel lint format bench clean
+.PHONY: help install demo test test-machine test-wheel faults lint format bench clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,6 +53,9 @@ test-wheel: $(VENV)/.installed test-machine
 	if [ -z "$${PYLEASES_TEST_DSN:-}" ] && [ "$$first" = "$$wheel" ]; then exit 0; fi; \
 	echo "again, on $$wheel"; \
 	env -u PYLEASES_TEST_DSN PYLEASES_PG_BIN="$$wheel" $(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
+
+faults: $(VENV)/.installed  ## break everything for 15 minutes, write what was lost into docs/reliability.md (SECONDS, SEED, SEEDS)
+	$(BIN)/python -m tests.faults.run --seconds $(SECONDS) --seeds $(SEEDS) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/.installed  ## the linters, of SQL and of Python
 	$(BIN)/ruff check .
