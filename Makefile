@@ -10,9 +10,11 @@ FULL ?=
 QUICK ?=
 ONLY ?=
 KEEP ?=
-SEED ?= 1
+SECONDS ?= 30
+SEED ?=
+SEEDS ?= 1
 
-.PHONY: help install demo usenet test test-machine test-wheel model lint format bench clean
+.PHONY: help install demo usenet test test-machine test-wheel faults model lint format bench clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,23 +51,27 @@ demo: $(VENV)/.server  ## workers index an active file's groups, two are harmed,
 
 usenet: $(VENV)/.usenet  ## an indexer on a real news server, harmed and compared (SEED=n; needs INN: apt-get install inn2)
 	@mkdir -p build
-	SEED=$(SEED) $(BIN)/python -m examples.usenet.trial.run --picture build/usenet.png
+	SEED=$(or $(SEED),1) $(BIN)/python -m examples.usenet.trial.run --picture build/usenet.png
 
 test: test-machine test-wheel  ## all tests, on the machine's PostgreSQL and on the wheel's
 
 test-machine: $(VENV)/.installed
 	$(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
 
-# Only where the first pass was not on these binaries already.
+# Only where the first pass was not on these binaries already, and without the two long runs.
 test-wheel: $(VENV)/.installed test-machine
 	@first=$$($(BIN)/python scripts/wheel_bin.py --found); wheel=$$($(BIN)/python scripts/wheel_bin.py) || exit 1; \
 	if [ -z "$${PYLEASES_TEST_DSN:-}" ] && [ "$$first" = "$$wheel" ]; then exit 0; fi; \
 	echo "again, on $$wheel"; \
-	env -u PYLEASES_TEST_DSN PYLEASES_PG_BIN="$$wheel" $(BIN)/pytest -n $(JOBS) $(PYTEST_ARGS)
+	env -u PYLEASES_TEST_DSN PYLEASES_PG_BIN="$$wheel" $(BIN)/pytest -n $(JOBS) \
+		--ignore tests/faults --ignore tests/examples $(PYTEST_ARGS)
 
 model:  ## a lane, checked over all interleavings, and each rule broken on purpose (MODEL_ARGS=--quick)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it with PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) model/check.py $(MODEL_ARGS)
+
+faults: $(VENV)/.installed  ## break everything for 15 minutes, write what was lost into docs/reliability.md (SECONDS, SEED, SEEDS)
+	$(BIN)/python -m tests.faults.run --seconds $(SECONDS) --seeds $(SEEDS) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/.installed  ## the linters, of SQL and of Python
 	$(BIN)/ruff check .
