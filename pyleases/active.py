@@ -1,7 +1,8 @@
 """A news server's ``LIST ACTIVE`` answer: read it, and plan every group that it lists.
 
 A line is ``name high low flag``, in bytes, the numbers in decimal (a server may pad them to ten
-digits). The status line ``215 …`` may stand before the list and ``.`` ends it; a file without
+digits). ``LIST COUNTS`` puts before the flag how many articles there are: that is read, too. The
+status line ``215 …`` may stand before the list and ``.`` ends it; a file without
 them is as good. An empty group has ``low = high + 1``. Article numbers begin at 1 in this
 protocol, so a low of 0 is read as 1, and ``0 0`` is an empty group, as RFC 3977 has it.
 
@@ -48,6 +49,7 @@ class Group:
     name: str
     low: int
     high: int
+    count: int | None = None  # how many of the numbers are articles, where the server told
 
     @property
     def articles(self) -> int:
@@ -157,13 +159,16 @@ def raw_name(name: str) -> bytes:
 
 def _group(line: bytes) -> Group:
     fields = re.split(rb"[ \t]+", line.strip(b" \t"))
+    count = None
+    if len(fields) == 5 and all(map(_NUMBER.fullmatch, fields[1:4])):
+        count = _number(fields.pop(3), "count")
     if len(fields) != 4:
         raise ValueError(f"it has {len(fields)} fields, not the four of 'name high low flag'")
     name, high, low = _name(fields[0]), _number(fields[1], "high"), _number(fields[2], "low")
     low = max(low, 1)
     if high < low - 1:
         raise ValueError(f"its high {high} is below its low {low} by more than an empty group's")
-    return Group(name, low, high)
+    return Group(name, low, high, count)
 
 
 def _name(raw: bytes) -> str:

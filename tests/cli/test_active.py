@@ -51,6 +51,9 @@ def test_a_last_line_without_its_end_is_read_and_a_cut_one_told():
         (b"g 9223372036854775806 1 y", Group("g", 1, 2**63 - 2)),
         (b"g 00000000000000000000000000012 1 y", Group("g", 1, 12)),
         (b"g\t12  1 =other.group ", Group("g", 1, 12)),
+        (b"g 12 1 7 y", Group("g", 1, 12, 7)),  # LIST COUNTS
+        (b"g 0000000500 0000000501 0000000000 y", Group("g", 501, 500, 0)),
+        (b"g 12 1 0 =other.group", Group("g", 1, 12, 0)),
     ],
 )
 def test_watermarks(line, group):
@@ -62,6 +65,9 @@ def test_watermarks(line, group):
     [
         (b"g 12 1", "it has 3 fields, not the four of 'name high low flag'"),
         (b"g h 12 1 y", "it has 5 fields, not the four of 'name high low flag'"),
+        (b"g 12 1 y y", "it has 5 fields, not the four of 'name high low flag'"),
+        (b"g 12 1 9223372036854775807 y", "its count is above 9223372036854775806"),
+        (b"g 12 1 7 y y", "it has 6 fields, not the four of 'name high low flag'"),
         (b"g x 1 y", "its high is not a number"),
         (b"g 12 -1 y", "its low is not a number"),
         (b"g 12 \xc2\xb2 y", "its low is not a number"),
