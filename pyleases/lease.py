@@ -234,7 +234,8 @@ class Lease:
         """Open the lane's current snapshot in a ``with``: a readable binary stream, or None where there is none.
 
         Heartbeats as it is read. Size and checksum are checked as its last byte is read, and before that one is
-        given, so a body that was read to its end is whole. A body that is left earlier was not checked.
+        given, so a body that was read to its end is whole. A body that is left earlier was not checked, unless
+        by an error that is not pyleases' own: then the rest is read, and a corrupt body is what is told.
 
         Calls ``leases.current_snapshot`` and ``heartbeat``. Raises `SnapshotMissing` where the file is gone;
         the reading raises `SnapshotCorrupt` for one that is not what was written, and `LeaseLost`.

@@ -268,7 +268,15 @@ def opened(lease: Lease, leases: Leases) -> Iterator[Body | None]:
         _Body(lease, leases.folder, snapshot) as body,
         io.BufferedReader(body, _BUFFER) as reader,
     ):
-        yield reader
+        try:
+            yield reader
+        except (psycopg.Error, LeasesError):
+            raise
+        except Exception:
+            # A decoder may trip over a broken byte long before the checksum, at the end, tells of it.
+            while not body.closed and body.read(_CHUNK):
+                pass
+            raise
 
 
 class _Body(io.RawIOBase):

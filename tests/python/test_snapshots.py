@@ -472,6 +472,29 @@ def test_flipped_byte(with_old, snapshot, at):
     assert rejecting(with_old, pyleases.SnapshotCorrupt) == b"old"
 
 
+@pytest.mark.parametrize("opened_by", [gzip.open, zstandard.open])
+def test_a_decoder_that_trips_over_a_broken_byte_does_not_hide_it(with_old, folder, opened_by):
+    noise = os.urandom(5_000_000)
+    body = gzip.compress(noise, 1) if opened_by is gzip.open else zstandard.compress(noise)
+    with_old.put_snapshot(50, body)
+    with (folder / with_old.current_snapshot().file).open("r+b") as file:
+        file.seek(4)
+        file.write(b"\xff" * 8)
+    with (
+        pytest.raises(pyleases.SnapshotCorrupt) as caught,
+        with_old.open_snapshot() as stream,
+        opened_by(stream) as plain,
+    ):
+        plain.read()
+    assert caught.value.snapshot == with_old.current_snapshot()
+
+
+def test_an_error_over_a_whole_body_is_the_error(with_old, snapshot):
+    with pytest.raises(LookupError, match="mine"), with_old.open_snapshot() as body:
+        body.read(10)
+        raise LookupError("mine")
+
+
 def test_last_byte_is_not_given_before_all_are_checked(with_old, snapshot):
     with snapshot.open("r+b") as file:
         file.write(b"\xff")
