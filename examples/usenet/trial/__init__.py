@@ -1,0 +1,1 @@
+"""The trial of the indexer: a news server, articles, accidents, and the comparison."""
