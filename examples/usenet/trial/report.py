@@ -221,7 +221,7 @@ def draw(path: Path, holds: list[Hold], events: Sequence[tuple[str, float, float
     for number, (what, start, end) in enumerate(events, start=1):
         left, right = start - zero, max(end, start + 0.1) - zero
         axes.axvspan(left, right, color="firebrick", alpha=0.25, lw=0, zorder=0)
-        axes.text(right, len(lanes) - 0.4 + 0.7 * (number % 4), what, color="firebrick", fontsize=8)
+        axes.text(left, len(lanes) - 0.4 + 0.7 * (number % 4), what, color="firebrick", fontsize=8)
     axes.set(xlabel="seconds", ylim=(-0.6, len(lanes) + 2.5))
     axes.set_yticks(range(len(lanes)), [f"{group}  {lane}" for group, lane in lanes], fontsize=8)
     handles = [Patch(color=colour, label=worker) for worker, colour in colours.items()]
