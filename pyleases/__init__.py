@@ -16,6 +16,7 @@ from pyleases.errors import (
     SnapshotUnusable,
 )
 from pyleases.lease import Lease, Range
+from pyleases.retries import Retries
 from pyleases.rows import (
     GroupStatus,
     IdleReason,
@@ -41,6 +42,7 @@ __all__ = [
     "Range",
     "RangeNotHeld",
     "RangeStatus",
+    "Retries",
     "Snapshot",
     "SnapshotCorrupt",
     "SnapshotMissing",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,8 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool
 
 from pyleases.errors import LeasesError
-from pyleases.lease import Lease, now
+from pyleases.lease import Lease
+from pyleases.retries import Retries, now
 from pyleases.rows import (
     GroupStatus,
     IdleReason,
@@ -30,6 +31,8 @@ from pyleases.snapshots import Folder
 __all__ = ["Leases", "connect"]
 
 _Row = TypeVar("_Row")
+_Answer = TypeVar("_Answer")
+_RETRIES = Retries()
 
 _LEASE_GROUP = """
     select lease_id, group_id, group_name, group_priority, lane, rules_version, rules, ttl, snapshot_id, snapshot_next
@@ -41,6 +44,7 @@ def connect(
     conninfo: str | psycopg.Connection[Any] | ConnectionPool[Any] | None = None,
     *,
     snapshots: str | PathLike[str] | None = None,
+    retries: Retries | None = _RETRIES,
     **kwargs: Any,
 ) -> Leases:
     """Connect to the database that holds the leases.
@@ -55,7 +59,9 @@ def connect(
     (``prepare_threshold=None`` behind a transaction-mode pooler) and, on a connection that is not in
     autocommit, the commit after each call. Until then nobody hears the holder.
 
-    ``snapshots`` is the folder of the snapshot files. Raises psycopg's errors where it can't connect.
+    ``snapshots`` is the folder of the snapshot files. ``retries`` says how calls are repeated when the connection
+    breaks, the server fails over, or a transaction can't be serialized; None: not at all. On a connection of the
+    caller's nothing is ever repeated. Raises psycopg's errors where it can't connect; the first time is not repeated.
     """
     session: Session
     if isinstance(conninfo, psycopg.Connection | ConnectionPool):
@@ -65,13 +71,14 @@ def connect(
             )
         is_pool = isinstance(conninfo, ConnectionPool)
         session = Pooled(conninfo) if is_pool else Given(conninfo)  # type: ignore[arg-type]
+        retries = retries if is_pool else None
     elif conninfo is None or isinstance(conninfo, str):
         session = Own(conninfo or "", kwargs)
     else:
         raise TypeError(
             f"a connection string, psycopg connection or pool, not {type(conninfo).__name__}"
         )
-    return Leases(session, None if snapshots is None else Folder(Path(snapshots)))
+    return Leases(session, None if snapshots is None else Folder(Path(snapshots)), retries)
 
 
 class Leases:
@@ -81,9 +88,12 @@ class Leases:
     raise psycopg's own errors; ``psycopg.errors.InvalidParameterValue`` says that the arguments make no sense.
     """
 
-    def __init__(self, session: Session, folder: Folder | None = None) -> None:
+    def __init__(
+        self, session: Session, folder: Folder | None = None, retries: Retries | None = None
+    ) -> None:
         self._session = session
         self._folder = folder
+        self._retries = retries
 
     def __enter__(self) -> Self:
         return self
@@ -119,11 +129,16 @@ class Leases:
     def lease_group(self, node_id: int, lane: str = "history") -> Lease | None:
         """Lease the group that needs it most in this lane, or return None where there is none.
 
-        Calls ``leases.lease_group``. Raises `NotFound` for an unknown node or lane.
+        A grant whose answer was lost is nobody's until its ttl is over; asking again gives another. Calls
+        ``leases.lease_group``. Raises `NotFound` for an unknown node or lane.
         """
-        sent = now()
-        rows = self._session.run(_LEASE_GROUP, (node_id, lane))
-        return Lease(self, sent, *rows[0]) if rows else None
+
+        def attempt() -> Lease | None:
+            sent = now()
+            rows = self._session.run(_LEASE_GROUP, (node_id, lane))
+            return Lease(self, sent, *rows[0]) if rows else None
+
+        return self._call(attempt)
 
     def release_node(self, node_id: int) -> int:
         """Give back all leases of the node and return how many: what a restarted worker calls first.
@@ -152,7 +167,7 @@ class Leases:
         Calls ``leases.unknown_snapshots``.
         """
         query = "select * from leases.unknown_snapshots(files => %s::text[])"
-        return [file for (file,) in self._session.run(query, (list(files),))]
+        return [file for (file,) in self._run(query, (list(files),))]
 
     def lane_of(self, priority: int) -> str | None:
         """Return the lane whose band the priority lies in, or None where it lies in none.
@@ -238,7 +253,7 @@ class Leases:
 
         Calls ``leases.publish_rules``.
         """
-        return self._int("leases.publish_rules(rules => %s::jsonb)", Jsonb(rules))
+        return self._int("leases.publish_rules(rules => %s::jsonb)", Jsonb(rules), repeatable=False)
 
     def report_catalog(self, used_bytes: int, cap_bytes: int) -> None:
         """Report the catalog's size and cap, in bytes.
@@ -258,35 +273,35 @@ class Leases:
 
         Calls ``leases.pause_lane``. Raises `NotFound`.
         """
-        self._void("leases.pause_lane(lane => %s::text, reason => %s::text)", lane, reason)
+        self._once("leases.pause_lane(lane => %s::text, reason => %s::text)", lane, reason)
 
     def resume_lane(self, lane: str) -> None:
         """Grant in this lane again.
 
         Calls ``leases.resume_lane``. Raises `NotFound`.
         """
-        self._void("leases.resume_lane(lane => %s::text)", lane)
+        self._once("leases.resume_lane(lane => %s::text)", lane)
 
     def end_lease(self, lease_id: int) -> None:
         """Take a lease away from its holder, as if it had gone quiet and been taken over.
 
         Calls ``leases.end_lease``. Raises `LeaseLost` where it has ended already.
         """
-        self._void("leases.end_lease(lease_id => %s::bigint)", lease_id)
+        self._once("leases.end_lease(lease_id => %s::bigint)", lease_id)
 
     def retry_range(self, range_id: int) -> None:
         """Plan a parked range again, its attempts forgotten.
 
         Calls ``leases.retry_range``. Raises `NotFound`.
         """
-        self._void("leases.retry_range(range_id => %s::bigint)", range_id)
+        self._once("leases.retry_range(range_id => %s::bigint)", range_id)
 
     def discard_snapshot(self, group_id: int, lane: str) -> None:
         """Drop the lane's current snapshot: it falls back to the one kept before, and its holder loses the lease.
 
         Calls ``leases.discard_snapshot``. Raises `NotFound`.
         """
-        self._void(
+        self._once(
             "leases.discard_snapshot(group_id => %s::bigint, lane => %s::text)", group_id, lane
         )
 
@@ -295,14 +310,14 @@ class Leases:
 
         Calls ``leases.restart_group``. Raises `NotFound`.
         """
-        self._void("leases.restart_group(group_id => %s::bigint)", group_id)
+        self._once("leases.restart_group(group_id => %s::bigint)", group_id)
 
     def after_restore(self) -> None:
         """End every lease after the database came back from a dump, a point in time or a lossy failover.
 
         Calls ``leases.after_restore``. Until it has run no worker may call.
         """
-        self._void("leases.after_restore()")
+        self._once("leases.after_restore()")
 
     def set_priority(self, group_id: int, start_id: int, end_id: int, priority: int) -> int:
         """Move the planned ranges inside ``start_id..end_id`` that are not begun; return how many moved.
@@ -316,6 +331,7 @@ class Leases:
             start_id,
             end_id,
             priority,
+            repeatable=False,
         )
 
     # looking
@@ -354,15 +370,36 @@ class Leases:
 
     # the ways of calling
 
-    def _value(self, call: str, *params: Any) -> Any:
-        return self._session.run(f"select {call}", params)[0][0]
+    def _call(
+        self,
+        attempt: Callable[[], _Answer],
+        *,
+        repeatable: bool = True,
+        until: float | None = None,
+    ) -> _Answer:
+        """Make the attempt, and repeat it as `connect` was told."""
+        if self._retries is None:
+            return attempt()
+        return self._retries.call(attempt, repeatable=repeatable, until=until)
 
-    def _int(self, call: str, *params: Any) -> int:
-        return int(self._value(call, *params))
+    def _run(
+        self, query: str, params: Sequence[Any], *, repeatable: bool = True
+    ) -> list[tuple[Any, ...]]:
+        return self._call(lambda: self._session.run(query, params), repeatable=repeatable)
 
-    def _void(self, call: str, *params: Any) -> None:
-        self._session.run(f"select {call}", params)
+    def _value(self, call: str, *params: Any, repeatable: bool = True) -> Any:
+        return self._run(f"select {call}", params, repeatable=repeatable)[0][0]
+
+    def _int(self, call: str, *params: Any, repeatable: bool = True) -> int:
+        return int(self._value(call, *params, repeatable=repeatable))
+
+    def _void(self, call: str, *params: Any, repeatable: bool = True) -> None:
+        self._run(f"select {call}", params, repeatable=repeatable)
+
+    def _once(self, call: str, *params: Any) -> None:
+        """Make a person's call, who is told of a lost answer: another may have acted on it by now."""
+        self._void(call, *params, repeatable=False)
 
     def _rows(self, row: type[_Row], source: str, *params: Any) -> list[_Row]:
         query = f"select {columns(row)} from {source}"  # noqa: S608
-        return rows_of(row, self._session.run(query, params))
+        return rows_of(row, self._run(query, params))

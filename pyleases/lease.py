@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,12 +13,13 @@ import psycopg
 
 from pyleases import snapshots
 from pyleases.errors import LeaseLost
+from pyleases.retries import came_after_lost_answer, is_unreachable, now
 from pyleases.rows import Snapshot, columns, rows_of
 
 if TYPE_CHECKING:
     from pyleases.client import Leases
 
-__all__ = ["Lease", "Range", "now"]
+__all__ = ["Lease", "Range"]
 
 _RANGE = "range_id, start_id, end_id, next_id, priority, capture, attempts, rules_version"
 _NEXT_RANGE = f"select {_RANGE} from leases.next_range(lease_id => %s::bigint)"  # noqa: S608
@@ -47,22 +47,13 @@ _REJECT_SNAPSHOT = (
 )
 
 
-if hasattr(time, "CLOCK_BOOTTIME"):
-
-    def now() -> float:
-        """Return seconds on a clock that nobody sets, and that goes on while the machine sleeps."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-else:
-    now = time.monotonic
-
-
 @dataclass(slots=True)
 class _Contact:
     """What this process knows of the lease: when the last answered word of the holder was sent."""
 
     heard: float
     ended: bool = False
+    given_up: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -209,9 +200,14 @@ class Lease:
     def release_group(self) -> None:
         """Give the group back: what its snapshot does not cover is planned again.
 
-        Calls ``leases.release_group``. Raises `LeaseLost`.
+        Calls ``leases.release_group``. Raises `LeaseLost`; not where it is told so after a lost answer, for whether
+        given back then or taken over since, the lane was settled by its snapshot.
         """
-        self._ask(_RELEASE_GROUP, (self.lease_id,))
+        try:
+            self._ask(_RELEASE_GROUP, (self.lease_id,))
+        except LeaseLost as error:
+            if self._contact.given_up or not came_after_lost_answer(error):
+                raise
         self._contact.ended = True
 
     def put_snapshot(self, next_id: int, source: snapshots.Source) -> int:
@@ -284,23 +280,38 @@ class Lease:
 
     def _say(self, query: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Make a call that counts as being heard (H3)."""
-        sent = now()
-        rows = self._ask(query, params)
-        self._contact.heard = sent
-        return rows
+
+        def attempt() -> list[tuple[Any, ...]]:
+            sent = now()
+            rows = self._leases._session.run(query, params)
+            self._contact.heard = sent
+            return rows
+
+        return self._try(attempt)
 
     def _ask(self, query: str, params: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Make a call that does not."""
+        return self._try(lambda: self._leases._session.run(query, params))
+
+    def _try(self, attempt: Callable[[], list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
+        """Repeat the attempt within the ttl; after a ttl without any answer the lease is lost for good."""
+        if self._contact.given_up:
+            raise self._unheard()
         try:
-            return self._leases._session.run(query, params)
+            return self._leases._call(attempt, until=self._contact.heard + self.ttl.total_seconds())
         except LeaseLost:
             self._contact.ended = True
             raise
-        except psycopg.OperationalError as error:
-            if snapshots.is_uncertain(error) and self.lost:
-                raise LeaseLost(
-                    f"the database can't be asked, and lease {self.lease_id} was not heard of for its ttl"
-                ) from error
+        except psycopg.Error as error:
+            if is_unreachable(error) and self.lost:
+                self._contact.ended = self._contact.given_up = True
+                raise self._unheard() from error
             raise
+
+    def _unheard(self) -> LeaseLost:
+        return LeaseLost(
+            f"the database could not be asked, and lease {self.lease_id} was not heard of for its ttl"
+        )
 
 
 def _first(rows: list[tuple[Any, ...]]) -> Snapshot | None:

@@ -7,12 +7,22 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool
 
 __all__ = ["Given", "Own", "Pooled", "Session"]
 
 _Rows = list[tuple[Any, ...]]
+
+# A peer that is gone without a word is noticed within half a minute; what the caller says counts for more.
+_PATIENCE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
 
 
 class Session(Protocol):
@@ -50,7 +60,7 @@ class Pooled:
     def run(self, query: str, params: Sequence[Any] = ()) -> _Rows:
         """Run the statement on a connection of the pool."""
         with self._pool.connection() as connection:
-            return _run(connection, query, params)
+            return _run_or_close(connection, query, params)
 
     def close(self) -> None:
         """Do nothing."""
@@ -61,7 +71,10 @@ class Own:
 
     def __init__(self, conninfo: str, settings: dict[str, Any]) -> None:
         self._conninfo = conninfo
-        self._settings = {"fallback_application_name": "pyleases", **settings, "autocommit": True}
+        told = conninfo_to_dict(conninfo)
+        patience = {name: value for name, value in _PATIENCE.items() if name not in told}
+        defaults = {"fallback_application_name": "pyleases", **patience}
+        self._settings = {**defaults, **settings, "autocommit": True}
         self._lock = threading.Lock()
         self._closed = False
         self._connection = self._connect()
@@ -71,7 +84,7 @@ class Own:
         connection = self._connection
         if connection.closed:
             connection = self._connect_again()
-        return _run(connection, query, params)
+        return _run_or_close(connection, query, params)
 
     def close(self) -> None:
         """Close the connection for good."""
@@ -89,8 +102,12 @@ class Own:
 
     def _connect(self) -> psycopg.Connection[Any]:
         connection = psycopg.connect(self._conninfo, **self._settings)
-        if "prepare_threshold" not in self._settings and _is_pooled(connection):
-            connection.prepare_threshold = None
+        try:
+            if "prepare_threshold" not in self._settings and _is_pooled(connection):
+                connection.prepare_threshold = None
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
 
@@ -102,6 +119,15 @@ def _is_pooled(connection: psycopg.Connection[Any]) -> bool:
     return _run(connection, "select pg_catalog.pg_backend_pid()") != [
         (connection.info.backend_pid,)
     ]
+
+
+def _run_or_close(connection: psycopg.Connection[Any], query: str, params: Sequence[Any]) -> _Rows:
+    """Run the statement; a server that takes no writes has been failed over from, so leave it."""
+    try:
+        return _run(connection, query, params)
+    except psycopg.errors.ReadOnlySqlTransaction:
+        connection.close()
+        raise
 
 
 def _run(connection: psycopg.Connection[Any], query: str, params: Sequence[Any] = ()) -> _Rows:

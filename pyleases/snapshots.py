@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import psycopg
 import xxhash
 
-from pyleases.errors import LeaseLost, LeasesError, SnapshotCorrupt, SnapshotMissing
+from pyleases.errors import LeasesError, SnapshotCorrupt, SnapshotMissing
+from pyleases.retries import came_after_lost_answer, is_uncertain
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -31,14 +32,13 @@ if TYPE_CHECKING:
     from pyleases.lease import Lease
     from pyleases.rows import Snapshot
 
-__all__ = ["BinaryFile", "Body", "Folder", "Name", "Source", "is_uncertain", "opened", "put"]
+__all__ = ["BinaryFile", "Body", "Folder", "Name", "Source", "opened", "put"]
 
 _CHUNK = 1 << 20  # bytes that are read or written in one go
 _BUFFER = 1 << 18  # of a reader: whoever reads more at once gets it without a copy
 _DIGESTS: dict[str, Callable[[], Any]] = {"xxh3_128": xxhash.xxh3_128, "sha256": hashlib.sha256}
 _WRITTEN = "xxh3_128"
 _BEATS_A_TTL = 4
-_PAUSES = (0.1, 0.3, 1.0, 3.0)  # seconds between asking again whether a commit was made
 
 
 class BinaryFile(Protocol):
@@ -149,26 +149,20 @@ def _write(place: int, file: str, chunks: Iterable[memoryview], pulse: _Pulse) -
 
 
 def _commit(lease: Lease, snapshot_id: int, size: int, checksum: str) -> None:
-    """Commit, and ask again where the answer was lost, until it is known or can't be."""
-    first: BaseException | None = None
-    for pause in (*_PAUSES, None):
-        try:
-            lease.commit_snapshot(snapshot_id, size, checksum)
-        except psycopg.Error as error:
-            unknown = isinstance(error.__cause__, psycopg.Error) or is_uncertain(error)
-            if first is None and not unknown:
-                raise
-            # Refused after a lost answer: the first may have been made, and another holder may read this file.
-            if isinstance(error, LeaseLost) or not unknown or pause is None:
-                raise _CommitUncertainError(error) from error
-            first = error
-            time.sleep(pause)
-        except BaseException as error:
-            if _may_be_current(lease, snapshot_id):
-                raise _CommitUncertainError(error) from error
-            raise
-        else:
-            return
+    """Commit, and tell where it may have been made though it failed.
+
+    Refused after a lost answer: the first may have been made, and another holder may read this file.
+    """
+    try:
+        lease.commit_snapshot(snapshot_id, size, checksum)
+    except psycopg.Error as error:
+        if is_uncertain(error) or came_after_lost_answer(error):
+            raise _CommitUncertainError(error) from error
+        raise
+    except BaseException as error:
+        if _may_be_current(lease, snapshot_id):
+            raise _CommitUncertainError(error) from error
+        raise
 
 
 def _may_be_current(lease: Lease, snapshot_id: int) -> bool:
@@ -177,14 +171,6 @@ def _may_be_current(lease: Lease, snapshot_id: int) -> bool:
     except psycopg.Error:
         return True
     return current is not None and current.snapshot_id == snapshot_id
-
-
-def is_uncertain(error: psycopg.Error) -> bool:
-    """Tell whether the connection was lost, so that what was asked may have been done all the same."""
-    state = error.sqlstate
-    return isinstance(error, psycopg.OperationalError) and (
-        state is None or state.startswith(("08", "57P")) or state == "40003"
-    )
 
 
 class _Pulse:

@@ -422,7 +422,7 @@ def test_ctrl_c_in_the_commit(with_old, leases, made, monkeypatch, folder, db):
 
 
 def test_nothing_is_deleted_while_the_commit_is_not_known(with_old, leases, monkeypatch, folder):
-    monkeypatch.setattr(pyleases.snapshots, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(leases, "_retries", None)
     lost = psycopg.OperationalError("server closed the connection unexpectedly")
     monkeypatch.setattr(leases, "_session", Lossy(leases._session, True, lost, times=99))
     with pytest.raises(psycopg.OperationalError):
@@ -432,9 +432,9 @@ def test_nothing_is_deleted_while_the_commit_is_not_known(with_old, leases, monk
 
 
 def test_refused_commit_is_undone(with_old, leases, monkeypatch, untouched):
-    refused = psycopg.errors.SerializationFailure("could not serialize access")
+    refused = psycopg.errors.QueryCanceled("canceling statement due to user request")
     monkeypatch.setattr(leases, "_session", Lossy(leases._session, False, refused))
-    with pytest.raises(psycopg.errors.SerializationFailure):
+    with pytest.raises(psycopg.errors.QueryCanceled):
         with_old.put_snapshot(50, b"new")
     untouched()
 
