@@ -6,7 +6,9 @@ import io
 import random
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyleases
@@ -14,13 +16,13 @@ from pyleases.active import ActiveList, Group, plan_active, raw_name, read_activ
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 __all__ = ["Spans", "Watch", "answer_of", "plan_and_keep", "spans_of", "watch"]
 
 HISTORY, TAIL = "history", "tail"
 _MOST_ARTICLES = 25
 
+Plan = Callable[[pyleases.Leases, bytes, Path, int], object]  # as `plan_and_keep`
 Spans = dict[tuple[str, str], tuple[int, int]]  # (group, lane): first and last article
 
 
@@ -37,8 +39,9 @@ class Watch:
     seed: int
 
 
-def watch(job: Watch) -> None:
+def watch(job: Watch, plan: Plan | None = None) -> None:
     """Plan what has newly arrived, again and again, until told to stop."""
+    plan = plan or plan_and_keep
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     rng = random.Random(job.seed)  # noqa: S311
     number = len(list(job.lists.glob("*.active")))
@@ -48,7 +51,7 @@ def watch(job: Watch) -> None:
             for i in rng.sample(range(len(groups)), min(len(groups), job.busy)):
                 g = groups[i]
                 groups[i] = Group(g.name, g.low, g.high + rng.randint(1, _MOST_ARTICLES))
-            plan_and_keep(leases, answer_of(groups), job.lists / f"{number:06}.active", job.size)
+            plan(leases, answer_of(groups), job.lists / f"{number:06}.active", job.size)
             number += 1
             time.sleep(job.every)
 

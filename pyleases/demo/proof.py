@@ -37,6 +37,7 @@ class Proof:
     articles: int = 0
     seams: int = 0
     by_worker: dict[str, int] = field(default_factory=dict)
+    tapes: dict[tuple[str, str], Tape] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
 
     @property
@@ -73,6 +74,7 @@ def prove(
             faults += ["nothing was planned here"] if tape and tape.runs else []
         elif tape is not None:
             faults += _held_against(tape, key, span)
+            proof.tapes[key] = tape
             proof.seams += bool(tape.runs) and tape.runs[0].first != span[0]
             proof.articles += tape.articles
             for worker, articles in by_worker([tape]).items():

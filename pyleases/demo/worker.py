@@ -15,9 +15,10 @@ import pyleases
 from pyleases.demo.tape import Tape
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
-__all__ = ["Job", "run"]
+__all__ = ["Job", "Journal", "call_all_the_same", "history_of", "index", "run"]
 
 _IDLE = 0.05  # seconds between two looks for a lease, when there was nothing
 _RANGES_A_SNAPSHOT = 3
@@ -37,7 +38,7 @@ class Job:
     chunks: int  # how many pieces a range is read in
 
 
-class _Journal:
+class Journal:
     """What the worker did, a line an event: for the table, not for the proof."""
 
     def __init__(self, path: Path) -> None:
@@ -65,7 +66,7 @@ class _Stop:
 def run(job: Job) -> None:
     """Work until told to stop."""
     stop = _Stop()
-    journal = _Journal(job.journal)
+    journal = Journal(job.journal)
     with (
         pyleases.connect(job.dsn, snapshots=job.snapshots) as leases,
         psycopg.connect(job.dsn, autocommit=True) as connection,
@@ -80,9 +81,9 @@ def run(job: Job) -> None:
             journal.write(did="lease", lease=lease.lease_id, group=lease.group_id, lane=lease.lane)
             try:
                 with lease:
-                    _index(job, lease, journal)
+                    index(job, lease, journal)
             except pyleases.LeaseLost:
-                refused, accepted = _call_all_the_same(connection, lease.lease_id)
+                refused, accepted = call_all_the_same(connection, lease.lease_id)
                 journal.write(did="lost", lease=lease.lease_id, refused=refused, accepted=accepted)
 
 
@@ -93,33 +94,52 @@ def _any_lease(leases: pyleases.Leases, node: int, lanes: tuple[str, ...]) -> An
     return None
 
 
-def _index(job: Job, lease: pyleases.Lease, journal: _Journal) -> None:
+def index(
+    job: Job,
+    lease: pyleases.Lease,
+    journal: Journal,
+    dump: Callable[[Tape], Iterable[bytes]] = lambda tape: [tape.dump()],
+) -> None:
     """Read a lane on from where its tape stands, until it is caught up."""
-    with lease.open_snapshot() as body:
-        tape = Tape(lease.group_name, lease.lane) if body is None else Tape.load(body)
-    fresh = lease.snapshot_id is None
+    tape = _window(lease, journal)
+    fresh = not tape.runs
     at, since = None, 0
+
+    def save(next_id: int) -> None:
+        lease.put_snapshot(next_id, dump(tape))
+        journal.write(did="snapshot")
+
     for r in lease.ranges():
         if fresh:
             # The empty window, before any resume point is told: from here on none is lost.
-            lease.put_snapshot(r.next_id, [tape.dump()])
-            journal.write(did="snapshot")
+            save(r.next_id)
             fresh = False
         for first, last in _chunks(r.next_id, r.end_id, job.chunks):
             time.sleep(job.pace / job.chunks)
             tape.read(first, last, job.name)
-            journal.write(did="read", articles=last - first + 1)
+            journal.write(
+                did="read", lease=lease.lease_id, first=first, last=last, articles=last - first + 1
+            )
             if last < r.end_id:
                 r.progress(last + 1)
         journal.write(did="range")
         at, since = r.end_id + 1, since + 1
         if since == _RANGES_A_SNAPSHOT:
-            lease.put_snapshot(at, [tape.dump()])
-            journal.write(did="snapshot")
+            save(at)
             since = 0
     if at is not None and since:
-        lease.put_snapshot(at, [tape.dump()])
-        journal.write(did="snapshot")
+        save(at)
+
+
+def _window(lease: pyleases.Lease, journal: Journal) -> Tape:
+    """Load the lane's window; a snapshot that can't be read is rejected, for the one kept before it."""
+    while True:
+        try:
+            with lease.open_snapshot() as body:
+                return Tape(lease.group_name, lease.lane) if body is None else Tape.load(body)
+        except pyleases.SnapshotUnusable as error:
+            journal.write(did="rejected", snapshot=error.snapshot.snapshot_id)
+            lease.reject_snapshot(error.snapshot)
 
 
 def _chunks(first: int, last: int, count: int) -> list[tuple[int, int]]:
@@ -127,7 +147,7 @@ def _chunks(first: int, last: int, count: int) -> list[tuple[int, int]]:
     return [(start, min(start + size - 1, last)) for start in range(first, last + 1, size)]
 
 
-def _call_all_the_same(connection: psycopg.Connection, lease_id: int) -> tuple[int, int]:
+def call_all_the_same(connection: psycopg.Connection, lease_id: int) -> tuple[int, int]:
     """Make every call that a worker could still make, as one that has not understood would."""
     refused = accepted = 0
     for call in (

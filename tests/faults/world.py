@@ -1,0 +1,326 @@
+"""The load that faults are injected into: servers, workers, a planner and a sweeper, real processes all."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.rows import dict_row
+
+import pyleases
+from pyleases.active import Group
+from pyleases.demo.arrivals import Spans, Watch, answer_of, plan_and_keep, spans_of
+from pyleases.demo.proof import Proof
+from pyleases.demo.tape import Tape
+from pyleases.demo.worker import Job, history_of
+from pyleases.devserver import DevServer, server
+from pyleases.migrate import migrate
+from pyleases.sweep import sweep
+from tests.faults import check, disk
+from tests.faults.wire import Wire
+from tests.faults.worker import Broom, Calls, Harmed, keep_planning, keep_sweeping, work
+
+HISTORY, TAIL = "history", "tail"
+TTL = 3.0
+ZONES = ("UTC", "Asia/Kathmandu", "America/New_York")
+
+_SIZE = 20  # articles in a range
+_PACE = 0.05  # seconds a range
+_PATIENCE = 90.0  # seconds for draining, without any move
+_SETTINGS = {
+    "log_line_prefix": "%m [%p] %e ",
+    "log_min_error_statement": "panic",
+    "max_connections": "70",
+    "deadlock_timeout": "200ms",
+    "wal_level": "replica",
+    "max_wal_senders": "5",
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is going on."""
+
+    seconds: float  # of faults; draining comes on top
+    seed: int
+    groups: int = 200
+    workers: int = 8
+    plain: int = 2  # workers that speak plain SQL
+
+
+@dataclass
+class Result:
+    """A line of the table, and what was wrong."""
+
+    name: str
+    seed: int
+    faults: Counter[str] = field(default_factory=Counter)
+    calls: int = 0
+    unanswered: int = 0
+    read: int = 0
+    planned: int = 0
+    lost: int = 0
+    repeated: int = 0
+    seconds: float = 0.0
+    states: dict[str, int] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def read_again(self) -> int:
+        """Articles read into a window that was then lost, and read by another again."""
+        return self.read - (self.planned - self.lost + self.repeated)
+
+
+class World:
+    """Everything that is running. Faults reach into it."""
+
+    def __init__(self, folder: Path, size: Size, primary: DevServer, wire: Wire) -> None:
+        self.folder, self.size, self.server, self.wire = folder, size, primary, wire
+        self.dice = random.Random(size.seed)
+        self.workers: dict[str, list[SpawnProcess]] = {}
+        self.frozen: dict[int, float] = {}  # process id: until when
+        self.harmed: set[str] = set()  # snapshot files
+        self.told: dict[str, Any] = {}  # what faults tell every worker that starts
+        self.seams_allowed = False
+        self.old_logs: list[str] = []
+        self._journals = 0
+        self._others: list[SpawnProcess] = []
+        for place in (self.snapshots, self.lists, self.journals):
+            place.mkdir(exist_ok=True)
+
+    @property
+    def snapshots(self) -> Path:
+        return self.folder / "snapshots"
+
+    @property
+    def lists(self) -> Path:
+        return self.folder / "lists"
+
+    @property
+    def journals(self) -> Path:
+        return self.folder / "journals"
+
+    @property
+    def no_sweep(self) -> Path:
+        """While this file is there the sweeper rests."""
+        return self.folder / "no-sweep"
+
+    @property
+    def names(self) -> list[str]:
+        """The workers' names, which are their roles too."""
+        return [f"indexer_{n}" for n in range(self.size.workers + self.size.plain)]
+
+    def dsn(self, role: str) -> str:
+        """Return what leads a role through the wire."""
+        return make_conninfo(
+            host="127.0.0.1",
+            port=self.wire.port,
+            dbname="postgres",
+            user=role,
+            sslmode="disable",
+            gssencmode="disable",
+        )
+
+    @contextlib.contextmanager
+    def admin(self, **options: Any) -> Iterator[psycopg.Connection[Any]]:
+        """Connect as superuser, past the wire."""
+        settings = {"autocommit": True, "row_factory": dict_row, "connect_timeout": 5, **options}
+        with psycopg.connect(self.server.dsn(), **settings) as connection:
+            yield connection
+
+    def ask(self, query: str, *params: Any) -> list[dict[str, Any]]:
+        """Run a statement as superuser and give its rows."""
+        with self.admin() as connection:
+            cursor = connection.execute(query, params)
+            return cursor.fetchall() if cursor.description is not None else []
+
+    # the beginning
+
+    def set_up(self) -> None:
+        """Migrate, make a role for each process, and plan the groups."""
+        migrate(self.server.dsn())
+        self.ask(f"update leases.lanes set ttl = make_interval(secs => {TTL})")
+        for name in [*self.names, "sweeper", "planner"]:
+            group = "leases_planner" if name == "planner" else "leases_worker"
+            self.ask(f"create role {name} login in role {group}")
+        articles = max(2 * _SIZE, int(self.size.seconds * 10 / _PACE / self.size.groups * _SIZE))
+        groups = [Group(f"alt.test.{n:03}", 1, articles) for n in range(self.size.groups)]
+        with pyleases.connect(self.server.dsn()) as leases:
+            plan_and_keep(leases, answer_of(groups), self.lists / "000000.active", _SIZE)
+
+    def start(self) -> None:
+        """Start the workers, the planner and the sweeper."""
+        for name in self.names:
+            self.start_worker(name)
+        busy = max(1, self.size.groups // 20)
+        stop = self.folder / "no-more-news"
+        dsn = self.dsn("planner")
+        self._start(keep_planning, Watch(dsn, self.lists, stop, 0.5, busy, _SIZE, self.size.seed))
+        self._start(keep_sweeping, Broom(self.dsn("sweeper"), self.snapshots, self.no_sweep))
+
+    def start_worker(self, name: str) -> None:
+        """Start a worker of that name, as its machine would after a crash."""
+        number = self.names.index(name)
+        lanes = (TAIL, HISTORY) if number % 4 == 1 else (HISTORY, TAIL)
+        self._journals += 1
+        journal = self.journals / f"{name}-{self._journals}.jsonl"
+        job = Job(name, self.dsn(name), self.snapshots, journal, lanes, _PACE, 4)
+        in_sql = number >= self.size.workers
+        told = Harmed(job, self.size.seed * 1000 + self._journals, in_sql, **self.told)
+        self.workers.setdefault(name, []).append(_spawn(work, told))
+
+    def _start(self, target: Any, job: Any) -> None:
+        self._others.append(_spawn(target, job))
+
+    # while it runs
+
+    def tend(self) -> None:
+        """Start anew who has died, and let go on who was frozen for long enough."""
+        for pid, until in list(self.frozen.items()):
+            if time.monotonic() > until:
+                self.thaw(pid)
+        for name, processes in self.workers.items():
+            if not any(p.is_alive() for p in processes):
+                self.start_worker(name)
+
+    def running(self) -> list[tuple[str, int]]:
+        """Return the names and process ids of workers that run and are not frozen."""
+        return [
+            (name, p.pid)
+            for name, processes in self.workers.items()
+            for p in processes
+            if p.pid is not None and p.is_alive() and p.pid not in self.frozen
+        ]
+
+    def freeze(self, pid: int, seconds: float) -> None:
+        """Stop a process for so long."""
+        os.kill(pid, signal.SIGSTOP)
+        self.frozen[pid] = time.monotonic() + seconds
+
+    def thaw(self, pid: int) -> None:
+        """Let a frozen process go on."""
+        del self.frozen[pid]
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+    def keep_log(self) -> None:
+        """Keep the server's log, which a start begins anew."""
+        self.old_logs.append(self.server.log_file.read_text(errors="replace"))
+
+    # the end
+
+    def drain(self) -> None:
+        """Let everything be read. Raises if nothing moves any more."""
+        (self.folder / "no-more-news").touch()
+        self._others[0].join(_PATIENCE)
+        if self._others[0].is_alive():
+            raise RuntimeError("the planner hangs")
+        moved_at, last = time.monotonic(), None
+        while not self._is_drained():
+            self.tend()
+            now = self.ask("select coalesce(max(seq), 0) as n, count(*) as m from leases.progress")
+            if now != last:
+                moved_at, last = time.monotonic(), now
+            if time.monotonic() > moved_at + _PATIENCE:
+                raise RuntimeError(f"nothing moves any more: {self._left()}")
+            time.sleep(0.3)
+        for process in [p for ps in self.workers.values() for p in ps] + self._others:
+            process.terminate()
+        for process in [p for ps in self.workers.values() for p in ps] + self._others:
+            process.join(10)
+
+    def _is_drained(self) -> bool:
+        return not self.ask(
+            "select 1 from leases.range_status where status <> 'done'"
+            " union all select 1 from leases.group_status where lease_id is not null limit 1"
+        )
+
+    def _left(self) -> list[dict[str, Any]]:
+        return self.ask(
+            "select group_name, lane, node_name, heard_at, ranges_planned from leases.group_status"
+            " where lease_id is not null or ranges_planned > 0 limit 5"
+        )
+
+    def end(self) -> None:
+        """Leave no process behind."""
+        for process in [p for ps in self.workers.values() for p in ps] + self._others:
+            process.kill()
+            process.join()
+
+    def judge(self, result: Result) -> None:
+        """Find out what was read, lost and repeated, and what is wrong."""
+        with pyleases.connect(self.server.dsn(), snapshots=self.snapshots) as leases:
+            sweep(leases, unknown_after=disk.age(-60))
+        spans = spans_of(self.lists)
+        proof = check.proof_of(self.server.dsn(), self.snapshots, spans)
+        journals = sorted(self.journals.glob("*.jsonl"))
+        self.keep_log()
+        log = "\n".join(self.old_logs)
+        with self.admin() as db:
+            result.wrong += check.wrong_counts(db)
+            result.wrong += check.wrong_files(db, self.snapshots, self.harmed)
+        result.wrong += check.two_holders(journals)
+        result.wrong += check.bad_log(log)
+        result.wrong += proof.faults
+        result.states = check.states(log)
+        _count(result, proof, spans, journals)
+
+
+def _count(result: Result, proof: Proof, spans: Spans, journals: list[Path]) -> None:
+    for journal in journals:
+        calls, unanswered = Calls.read(journal.with_suffix(".calls"))
+        result.calls += calls
+        result.unanswered += unanswered
+        for event in history_of(journal):
+            result.read += event["articles"] if event["did"] == "read" else 0
+            if event["did"] == "zombie" and event["accepted"]:
+                result.wrong.append(f"{event['accepted']} calls of a zombie went through")
+    for key, (first, last) in spans.items():
+        planned = last - first + 1
+        there, repeated = _coverage(proof.tapes.get(key, Tape(*key)), first, last)
+        result.planned += planned
+        result.lost += planned - there
+        result.repeated += repeated
+
+
+def _coverage(tape: Tape, first: int, last: int) -> tuple[int, int]:
+    """Return how many articles of the span are on the tape, and how often one is there again."""
+    there, upto = 0, first - 1
+    for run in sorted(tape.runs, key=lambda run: run.first):
+        there += max(0, min(run.last, last) - max(run.first, upto + 1) + 1)
+        upto = max(upto, run.last)
+    return there, tape.articles - there
+
+
+def _spawn(target: Any, job: object) -> SpawnProcess:
+    process = multiprocessing.get_context("spawn").Process(target=target, args=(job,), daemon=True)
+    process.start()
+    return process
+
+
+@contextlib.contextmanager
+def world(folder: Path, size: Size, settings: dict[str, str] | None = None) -> Iterator[World]:
+    """Give a world on a server of its own, with nothing running in it yet."""
+    folder.chmod(0o755)
+    with (
+        server(settings=_SETTINGS | (settings or {})) as primary,
+        Wire(str(primary.base / f".s.PGSQL.{primary.port}")) as wire,
+    ):
+        here = World(folder, size, primary, wire)
+        try:
+            here.set_up()
+            yield here
+        finally:
+            here.end()
