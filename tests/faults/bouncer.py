@@ -7,12 +7,11 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import psycopg
-
-NEEDS_PGBOUNCER = "no pgbouncer"
 
 
 def find() -> str | None:
@@ -25,8 +24,16 @@ class Bouncer:
 
     port = 6432
 
-    def __init__(self, server_folder: str, server_port: int | str, *, pool_size: int = 2) -> None:
+    def __init__(
+        self,
+        server_folder: str,
+        server_port: int | str,
+        roles: Sequence[str],
+        *,
+        pool_size: int = 2,
+    ) -> None:
         self._binary = find() or ""
+        self._roles = roles
         self._server = (server_folder, server_port)
         self._pool_size = pool_size
         self._process: subprocess.Popen[bytes] | None = None
@@ -94,7 +101,7 @@ class Bouncer:
 listen_addr =
 listen_port = {self.port}
 unix_socket_dir = {self.place}
-auth_type = any
+auth_type = trust
 auth_file = {self.place / "users.txt"}
 pool_mode = transaction
 default_pool_size = {self._pool_size}
@@ -104,7 +111,8 @@ server_login_retry = 1
 ignore_startup_parameters = extra_float_digits
 {prepared}"""
         )
-        (self.place / "users.txt").write_text("")
+        users = "".join(f'"{role}" ""\n' for role in self._roles)
+        (self.place / "users.txt").write_text(users)
         account = self._account()
         if account:  # it refuses root; the server's own account reaches the server's socket
             for path in (self.place, *self.place.iterdir()):

@@ -35,10 +35,11 @@ def play(name: str, kinds: Sequence[Fault], size: Size, folder: Path) -> Result:
     result = Result(name, size.seed)
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
-        here = stack.enter_context(world(folder, size))
-        for kind in kinds:
+        for kind in kinds:  # before the world, so that they end after it
             if isinstance(kind, contextlib.AbstractContextManager):
                 stack.enter_context(kind)
+        here = stack.enter_context(world(folder, size))
+        for kind in kinds:
             kind.prepare(here)
         here.start()
         _until_busy(here)

@@ -36,6 +36,7 @@ HISTORY, TAIL = "history", "tail"
 TTL = 3.0
 ZONES = ("UTC", "Asia/Kathmandu", "America/New_York")
 
+_DATABASE = "faults"
 _SIZE = 20  # articles in a range
 _PACE = 0.05  # seconds a range
 _PATIENCE = 90.0  # seconds for draining, without any move
@@ -89,11 +90,12 @@ class World:
     def __init__(self, folder: Path, size: Size, primary: DevServer, wire: Wire) -> None:
         self.folder, self.size, self.server, self.wire = folder, size, primary, wire
         self.dice = random.Random(size.seed)
+        self.wire_dice = random.Random(-size.seed)
         self.workers: dict[str, list[SpawnProcess]] = {}
         self.frozen: dict[int, float] = {}  # process id: until when
         self.harmed: set[str] = set()  # snapshot files
         self.told: dict[str, Any] = {}  # what faults tell every worker that starts
-        self.seams_allowed = False
+        self.wrong: list[str] = []
         self.old_logs: list[str] = []
         self._journals = 0
         self._others: list[SpawnProcess] = []
@@ -122,12 +124,17 @@ class World:
         """The workers' names, which are their roles too."""
         return [f"indexer_{n}" for n in range(self.size.workers + self.size.plain)]
 
+    @property
+    def roles(self) -> list[str]:
+        """All roles that processes connect as."""
+        return [*self.names, "planner", "sweeper"]
+
     def dsn(self, role: str) -> str:
         """Return what leads a role through the wire."""
         return make_conninfo(
             host="127.0.0.1",
             port=self.wire.port,
-            dbname="postgres",
+            dbname=_DATABASE,
             user=role,
             sslmode="disable",
             gssencmode="disable",
@@ -137,7 +144,7 @@ class World:
     def admin(self, **options: Any) -> Iterator[psycopg.Connection[Any]]:
         """Connect as superuser, past the wire."""
         settings = {"autocommit": True, "row_factory": dict_row, "connect_timeout": 5, **options}
-        with psycopg.connect(self.server.dsn(), **settings) as connection:
+        with psycopg.connect(self.server.dsn(_DATABASE), **settings) as connection:
             yield connection
 
     def ask(self, query: str, *params: Any) -> list[dict[str, Any]]:
@@ -150,14 +157,16 @@ class World:
 
     def set_up(self) -> None:
         """Migrate, make a role for each process, and plan the groups."""
-        migrate(self.server.dsn())
+        with psycopg.connect(self.server.dsn(), autocommit=True) as connection:
+            connection.execute(f"create database {_DATABASE}")
+        migrate(self.server.dsn(_DATABASE))
         self.ask(f"update leases.lanes set ttl = make_interval(secs => {TTL})")
-        for name in [*self.names, "sweeper", "planner"]:
+        for name in self.roles:
             group = "leases_planner" if name == "planner" else "leases_worker"
             self.ask(f"create role {name} login in role {group}")
         articles = max(2 * _SIZE, int(self.size.seconds * 10 / _PACE / self.size.groups * _SIZE))
         groups = [Group(f"alt.test.{n:03}", 1, articles) for n in range(self.size.groups)]
-        with pyleases.connect(self.server.dsn()) as leases:
+        with pyleases.connect(self.server.dsn(_DATABASE)) as leases:
             plan_and_keep(leases, answer_of(groups), self.lists / "000000.active", _SIZE)
 
     def start(self) -> None:
@@ -204,6 +213,14 @@ class World:
             if p.pid is not None and p.is_alive() and p.pid not in self.frozen
         ]
 
+    def pids_of(self, name: str) -> list[int]:
+        """Return the process ids of a worker's processes that run."""
+        return [p.pid for p in self.workers[name] if p.pid is not None and p.is_alive()]
+
+    def kill(self, pid: int) -> None:
+        """End a process with SIGKILL."""
+        os.kill(pid, signal.SIGKILL)
+
     def freeze(self, pid: int, seconds: float) -> None:
         """Stop a process for so long."""
         os.kill(pid, signal.SIGSTOP)
@@ -228,7 +245,7 @@ class World:
         if self._others[0].is_alive():
             raise RuntimeError("the planner hangs")
         moved_at, last = time.monotonic(), None
-        while not self._is_drained():
+        while not self._is_drained() or self._discard_harmed():
             self.tend()
             now = self.ask("select coalesce(max(seq), 0) as n, count(*) as m from leases.progress")
             if now != last:
@@ -247,6 +264,16 @@ class World:
             " union all select 1 from leases.group_status where lease_id is not null limit 1"
         )
 
+    def _discard_harmed(self) -> bool:
+        """Do what an administrator does about snapshots that nobody has come to read; tell whether there were any."""
+        rows = self.ask(
+            "select leases.discard_snapshot(group_id => g.group_id, lane => g.lane)"
+            " from leases.group_status as g join leases.snapshots as s on s.snapshot_id = g.snapshot_id"
+            " where s.file = any(%s)",
+            list(self.harmed),
+        )
+        return bool(rows)
+
     def _left(self) -> list[dict[str, Any]]:
         return self.ask(
             "select group_name, lane, node_name, heard_at, ranges_planned from leases.group_status"
@@ -261,10 +288,10 @@ class World:
 
     def judge(self, result: Result) -> None:
         """Find out what was read, lost and repeated, and what is wrong."""
-        with pyleases.connect(self.server.dsn(), snapshots=self.snapshots) as leases:
+        with pyleases.connect(self.server.dsn(_DATABASE), snapshots=self.snapshots) as leases:
             sweep(leases, unknown_after=disk.age(-60))
         spans = spans_of(self.lists)
-        proof = check.proof_of(self.server.dsn(), self.snapshots, spans)
+        proof = check.proof_of(self.server.dsn(_DATABASE), self.snapshots, spans)
         journals = sorted(self.journals.glob("*.jsonl"))
         self.keep_log()
         log = "\n".join(self.old_logs)
@@ -273,7 +300,7 @@ class World:
             result.wrong += check.wrong_files(db, self.snapshots, self.harmed)
         result.wrong += check.two_holders(journals)
         result.wrong += check.bad_log(log)
-        result.wrong += proof.faults
+        result.wrong += proof.faults + self.wrong
         result.states = check.states(log)
         _count(result, proof, spans, journals)
 

@@ -1,21 +1,15 @@
 """Over what the calls can go: a DSN, libpq's environment, a connection, a pool, PgBouncer."""
 
-import os
-import shutil
-import socket
-import subprocess
-import tempfile
 import threading
-import time
-from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
 import pyleases
+from tests.faults.bouncer import Bouncer, find
 
 
 def cycle(leases, name="indexer-1"):
@@ -114,67 +108,13 @@ def test_o3_settings_of_the_session_do_not_matter(dsn, folder, group, name, valu
 @pytest.fixture
 def bouncer(dsn):
     """Give the DSN of a PgBouncer in transaction mode with two server connections."""
-    binary = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
-    if not binary:
+    if not find():
         pytest.skip("no pgbouncer")
     server = conninfo_to_dict(dsn)
-    server.setdefault("port", "5432")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    place = Path(tempfile.mkdtemp())  # where any account may look
-    users = place / "users.txt"
-    users.write_text(f'"{server["user"]}" ""\n')
-    config = place / "pgbouncer.ini"
-    config.write_text(
-        f"""
-[databases]
-* = host={server["host"]} port={server["port"]} user={server["user"]}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {port}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 2
-max_prepared_statements = 0
-query_wait_timeout = 5
-client_login_timeout = 5
-ignore_startup_parameters = extra_float_digits
-"""
-    )
-    command = [binary, str(config)]
-    if "max_prepared" in config.read_text() and _version(binary) < (1, 21):
-        config.write_text(config.read_text().replace("max_prepared_statements = 0\n", ""))
-    if os.geteuid() == 0:  # it refuses root; the server's own account reaches its socket
-        owner = Path(server["host"]).stat() if server["host"].startswith("/") else place.stat()
-        ids = (owner.st_uid, owner.st_gid) if owner.st_uid else (65534, 65534)
-        for path in (place, users, config):
-            path.chmod(0o755)
-        who = {"user": ids[0], "group": ids[1], "extra_groups": []}
-    else:
-        who = {}
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, **who) as process:
-        try:
-            there = f"host=127.0.0.1 port={port} dbname={server['dbname']} user={server['user']}"
-            deadline = time.monotonic() + 10
-            while True:
-                try:
-                    psycopg.connect(there, connect_timeout=5).close()
-                    break
-                except psycopg.OperationalError:
-                    if time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.05)
-            yield there
-        finally:
-            process.kill()
-            shutil.rmtree(place)
-
-
-def _version(binary):
-    text = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
-    return tuple(int(part) for part in text.split()[1].split(".")[:2])
+    where = {"dbname": server["dbname"], "user": server["user"]}
+    with Bouncer(server["host"], server.get("port", "5432"), [server["user"]]) as running:
+        running.wait(**where)
+        yield make_conninfo(host=str(running.place), port=running.port, **where)
 
 
 def test_c15_pgbouncer_in_transaction_mode(bouncer, folder, leases, db):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-
 from tests.faults.kinds.base import Kind
 from tests.faults.world import TTL, World
 
@@ -24,7 +21,7 @@ class Workers(Kind):
         name, pid = here.dice.choice(running)
         what = here.dice.randrange(4)
         if what == 0:
-            os.kill(pid, signal.SIGKILL)
+            here.kill(pid)
             return "a worker killed"
         here.freeze(pid, TTL * here.dice.uniform(0.5, 2.0))
         if what == 1:
