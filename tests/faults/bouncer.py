@@ -122,8 +122,9 @@ ignore_startup_parameters = extra_float_digits
     def _account(self) -> dict[str, Any]:
         if os.geteuid() != 0:
             return {}
-        owner = Path(self._server[0]).stat()
-        uid, gid = (owner.st_uid, owner.st_gid) if owner.st_uid else (65534, 65534)
+        folder = Path(self._server[0])
+        owner = folder.stat() if folder.is_absolute() else None
+        uid, gid = (owner.st_uid, owner.st_gid) if owner and owner.st_uid else (65534, 65534)
         return {"user": uid, "group": gid, "extra_groups": []}
 
     def _version(self) -> tuple[int, ...]:

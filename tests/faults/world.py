@@ -39,6 +39,7 @@ ZONES = ("UTC", "Asia/Kathmandu", "America/New_York")
 _DATABASE = "faults"
 _SIZE = 20  # articles in a range
 _PACE = 0.05  # seconds a range
+_BACKLOG = 130  # ranges a second of faults: more than the workers can read in it
 _PATIENCE = 90.0  # seconds for draining, without any move
 _SETTINGS = {
     "log_line_prefix": "%m [%p] %e ",
@@ -164,7 +165,7 @@ class World:
         for name in self.roles:
             group = "leases_planner" if name == "planner" else "leases_worker"
             self.ask(f"create role {name} login in role {group}")
-        articles = max(2 * _SIZE, int(self.size.seconds * 10 / _PACE / self.size.groups * _SIZE))
+        articles = max(2 * _SIZE, int(self.size.seconds * _BACKLOG / self.size.groups * _SIZE))
         groups = [Group(f"alt.test.{n:03}", 1, articles) for n in range(self.size.groups)]
         with pyleases.connect(self.server.dsn(_DATABASE)) as leases:
             plan_and_keep(leases, answer_of(groups), self.lists / "000000.active", _SIZE)
@@ -231,6 +232,12 @@ class World:
         del self.frozen[pid]
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
+
+    def move_to(self, other: DevServer) -> None:
+        """Let another server be the one that the wire leads to."""
+        self.server = other
+        self.wire.target = socket_of(other)
+        self.wire.cut()
 
     def keep_log(self) -> None:
         """Keep the server's log, which a start begins anew."""
@@ -337,13 +344,18 @@ def _spawn(target: Any, job: object) -> SpawnProcess:
     return process
 
 
+def socket_of(running: DevServer) -> str:
+    """Return the path of a server's socket."""
+    return str(running.base / f".s.PGSQL.{running.port}")
+
+
 @contextlib.contextmanager
 def world(folder: Path, size: Size, settings: dict[str, str] | None = None) -> Iterator[World]:
     """Give a world on a server of its own, with nothing running in it yet."""
     folder.chmod(0o755)
     with (
         server(settings=_SETTINGS | (settings or {})) as primary,
-        Wire(str(primary.base / f".s.PGSQL.{primary.port}")) as wire,
+        Wire(socket_of(primary)) as wire,
     ):
         here = World(folder, size, primary, wire)
         try:
