@@ -89,6 +89,13 @@ class Bouncer:
             else:
                 return
 
+    def point_to(self, server_folder: str) -> None:
+        """Lead to another server, which takes a new start."""
+        self.kill()
+        self._server = (server_folder, self._server[1])
+        self._configure()
+        self.start()
+
     def _configure(self) -> None:
         host, port = self._server
         config = self.place / "pgbouncer.ini"

@@ -7,6 +7,7 @@ import hashlib
 import io
 import os
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
@@ -19,11 +20,17 @@ import xxhash
 
 import pyleases
 from pyleases.demo.worker import Job
+from pyleases.devserver import find_binaries
 from pyleases.retries import now
 
 _PASSES = ("40001", "40P01", "25006", "53300", "57P", "08")
 _MARK = "@@"
 _NULL = "\\N"
+
+
+def program() -> str:
+    """Return where psql is."""
+    return shutil.which("psql") or str(find_binaries() / "psql")
 
 
 class SqlError(Exception):
@@ -42,7 +49,7 @@ class _Psql:
     """A psql that answers one statement after the other."""
 
     def __init__(self, dsn: str) -> None:
-        command = ["stdbuf", "-oL", "psql", "-XAtq", "-F", "\t", "-P", f"null={_NULL}", dsn]
+        command = ["stdbuf", "-oL", program(), "-XAtq", "-F", "\t", "-P", f"null={_NULL}", dsn]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         environment = os.environ | {"PGAPPNAME": "psql-worker"}
         self._process = subprocess.Popen(command, text=True, env=environment, **pipes)

@@ -24,12 +24,14 @@ class Wire:
     """
 
     target: str  # the server's socket
+    pooler: str | None = None  # another way to it, which every other connection goes
     fate: Callable[[], Fate] = lambda: "pass"
     delay: float = 0.0
     is_down: bool = False  # nobody gets through, and who was through is cut off
     lost: dict[str, int] = field(default_factory=dict)
     refused: int = 0
     port: int = 0
+    _count: int = 0
     _links: set[_Link] = field(default_factory=set)
 
     def __enter__(self) -> Wire:
@@ -88,7 +90,10 @@ class Wire:
             writer.transport.abort()
             return
         try:
-            server = await asyncio.open_unix_connection(self.target)
+            self._count += 1
+            by_pooler = self.pooler is not None and self._count % 2
+            path = self.pooler if by_pooler else self.target
+            server = await asyncio.open_unix_connection(path)
         except OSError:
             self.refused += 1
             writer.transport.abort()

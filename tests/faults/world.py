@@ -9,7 +9,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -48,6 +48,7 @@ _SETTINGS = {
     "deadlock_timeout": "200ms",
     "wal_level": "replica",
     "max_wal_senders": "5",
+    "wal_retrieve_retry_interval": "200ms",
 }
 
 
@@ -97,6 +98,7 @@ class World:
         self.harmed: set[str] = set()  # snapshot files
         self.told: dict[str, Any] = {}  # what faults tell every worker that starts
         self.wrong: list[str] = []
+        self.when_moved: list[Callable[[], object]] = []
         self.old_logs: list[str] = []
         self._journals = 0
         self._others: list[SpawnProcess] = []
@@ -151,7 +153,7 @@ class World:
     def ask(self, query: str, *params: Any) -> list[dict[str, Any]]:
         """Run a statement as superuser and give its rows."""
         with self.admin() as connection:
-            cursor = connection.execute(query, params)
+            cursor = connection.execute(query, params or None)
             return cursor.fetchall() if cursor.description is not None else []
 
     # the beginning
@@ -214,10 +216,6 @@ class World:
             if p.pid is not None and p.is_alive() and p.pid not in self.frozen
         ]
 
-    def pids_of(self, name: str) -> list[int]:
-        """Return the process ids of a worker's processes that run."""
-        return [p.pid for p in self.workers[name] if p.pid is not None and p.is_alive()]
-
     def kill(self, pid: int) -> None:
         """End a process with SIGKILL."""
         os.kill(pid, signal.SIGKILL)
@@ -237,6 +235,8 @@ class World:
         """Let another server be the one that the wire leads to."""
         self.server = other
         self.wire.target = socket_of(other)
+        for tell in self.when_moved:
+            tell()
         self.wire.cut()
 
     def keep_log(self) -> None:

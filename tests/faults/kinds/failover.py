@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 from typing import Any
 
 import psycopg
 
 import pyleases
 from pyleases.demo.arrivals import plan_and_keep
+from pyleases.devserver import find_binaries
 from tests.faults.kinds.base import Kind
 from tests.faults.standby import fall_behind, kill_machine, promote, standby
 from tests.faults.world import World
@@ -27,6 +29,10 @@ class Failover(Kind):
     def __init__(self) -> None:
         self._servers = contextlib.ExitStack()
         self._next: Any = None
+
+    def lacks(self) -> str | None:
+        there = (find_binaries() / "pg_basebackup").exists()
+        return None if there else "pg_basebackup is not installed"
 
     def __enter__(self) -> Kind:
         return self
@@ -49,13 +55,17 @@ class Failover(Kind):
         self._next = self._servers.enter_context(standby(here.server, synchronous=self.synchronous))
 
     def _fail_over(self, here: World) -> None:
+        # A cancel, a timeout or a crash may have let a commit go by its wait for the standby: that is PostgreSQL's
+        # to lose, not ours. A commit that has waited brings all before it over.
+        here.ask("create table if not exists public.fault_marks (n int)")
+        here.ask("insert into public.fault_marks values (1)")
         kill_machine(here.server)
         here.keep_log()
         promote(self._next)
         here.move_to(self._next)
 
     def heal(self, here: World) -> None:
-        if self._next is not None:  # who waits for it would wait for ever
+        if self._next is not None and self.synchronous:  # who waits for it would wait for ever
             here.ask("alter system reset synchronous_standby_names")
             here.ask("select pg_reload_conf()")
 
@@ -94,26 +104,29 @@ class Restore(Kind):
 
     name = "restore"
     pause = (1.5, 3.0)
-    _is_dumped = False
+    _dump: Path | None = None
+
+    def lacks(self) -> str | None:
+        there = (find_binaries() / "pg_dump").exists()
+        return None if there else "pg_dump is not installed"
 
     def strike(self, here: World) -> str | None:
-        dump = here.server.base / "dump"
-        if not self._is_dumped:
+        if self._dump is None:
             rest_the_sweeper(here)
-            here.server.run("pg_dump", "-Fc", "-f", dump, "-d", here.server.dsn("faults"))
-            self._is_dumped = True
+            self._dump = here.server.base / "dump"
+            here.server.run("pg_dump", "-Fc", "-f", self._dump, "-d", here.server.dsn("faults"))
             return None
         here.wire.down()  # O1
         with psycopg.connect(here.server.dsn(), autocommit=True) as connection:
             connection.execute("drop database faults with (force)")
             connection.execute("create database faults template template0")
-        here.server.run("pg_restore", "-d", here.server.dsn("faults"), dump)
-        dump.unlink()
+        here.server.run("pg_restore", "-d", here.server.dsn("faults"), self._dump)
+        self._dump.unlink()
         here.ask("select leases.after_restore()")
         plan_last_list_again(here)
         here.wire.up()
         here.no_sweep.unlink()
-        self._is_dumped = False
+        self._dump = None
         return "a dump restored while workers live"
 
     def heal(self, here: World) -> None:

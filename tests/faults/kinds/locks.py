@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pyleases
 from pyleases.active import Group
 from pyleases.demo.arrivals import answer_of, plan_and_keep
 from tests.faults.kinds.base import Kind
+from tests.faults.plain import program
 from tests.faults.world import TTL, World
 
 _BLOCKED = """
@@ -34,26 +36,34 @@ class Locks(Kind):
 
     def prepare(self, here: World) -> None:
         """Begin the planner's hour: groups of its own, planned but not committed."""
-        self._list = here.lists / "900000.active"
         self._planner: psycopg.Connection[Any] = psycopg.connect(here.server.dsn("faults"))
         groups = [Group(f"alt.slow.{n:02}", 1, 60) for n in range(20)]
         plan_and_keep(pyleases.connect(self._planner), answer_of(groups), here.folder / "slow", 20)
 
     def strike(self, here: World) -> str | None:
+        self._end_due(time.monotonic())
+        try:
+            self._planner.execute("select 1")
+        except psycopg.OperationalError:  # another fault ended it
+            self.prepare(here)
+            return None
         here.wrong += [
             f"{row['usename']} waits for a planner: {row['query']}"
             for row in here.ask(_BLOCKED, self._planner.info.backend_pid)
         ]
-        self._end_due(time.monotonic())
         if len(self._open) > 3:
             return None
         return here.dice.choice([self._freeze, self._administer])(here)
 
     def heal(self, here: World) -> None:
         self._end_due(float("inf"))
-        self._planner.commit()
+        try:
+            self._planner.commit()
+        except psycopg.OperationalError:
+            (here.folder / "slow").unlink()
+        else:
+            (here.folder / "slow").rename(here.lists / "900000.active")
         self._planner.close()
-        (here.folder / "slow").rename(self._list)
 
     def _end_due(self, now: float) -> None:
         for due in [entry for entry in self._open if entry[0] <= now]:
@@ -70,15 +80,16 @@ class Locks(Kind):
             return None
         role, lease = held[0]["node_name"], held[0]["lease_id"]
         process = subprocess.Popen(
-            ["psql", "-XAtq", here.dsn(role)],
+            [program(), "-XAtq", here.dsn(role)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             text=True,
         )
         assert process.stdin
-        process.stdin.write(f"begin;\nselect leases.heartbeat(lease_id => {lease});\n")
-        process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(f"begin;\nselect leases.heartbeat(lease_id => {lease});\n")
+            process.stdin.flush()
         time.sleep(0.3)
         os.kill(process.pid, signal.SIGSTOP)
         end = "commit;\n" if here.dice.random() < 0.5 else None
@@ -87,7 +98,8 @@ class Locks(Kind):
             os.kill(process.pid, signal.SIGCONT)
             if end is None:
                 process.kill()
-            process.communicate(end, timeout=10)
+            with contextlib.suppress(BrokenPipeError):
+                process.communicate(end, timeout=10)
 
         self._open.append((time.monotonic() + TTL * here.dice.uniform(0.5, 1.5), thaw))
         return "a worker frozen inside a transaction"
@@ -103,7 +115,8 @@ class Locks(Kind):
         commit = here.dice.random() < 0.5
 
         def decide() -> None:
-            connection.commit() if commit else connection.rollback()
+            with contextlib.suppress(psycopg.OperationalError):
+                connection.commit() if commit else connection.rollback()
             connection.close()
 
         self._open.append((time.monotonic() + here.dice.uniform(1, 2 * TTL), decide))

@@ -66,7 +66,8 @@ class Pooler(Kind):
 
     def prepare(self, here: World) -> None:
         self._bouncer = bouncer.Bouncer(here.server.host, here.server.port, here.roles).__enter__()
-        here.wire.target = self._bouncer.socket
+        here.wire.pooler = self._bouncer.socket
+        here.when_moved.append(lambda: self._bouncer and self._bouncer.point_to(here.server.host))
 
     def strike(self, here: World) -> str | None:
         assert self._bouncer

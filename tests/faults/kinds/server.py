@@ -30,8 +30,9 @@ class Server(Kind):
 
     def heal(self, here: World) -> None:
         here.ask(f"alter role {here.names[4]} reset statement_timeout")
-        for pid in here.pids_of(here.names[4]):  # who had it still has it
-            here.kill(pid)
+        here.ask(  # whose session began with it has it still
+            f"select pg_terminate_backend(pid) from pg_stat_activity where usename = '{here.names[4]}'"
+        )
 
 
 def _crash(here: World) -> str:
