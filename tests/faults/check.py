@@ -18,7 +18,8 @@ from pyleases.demo.worker import history_of
 from pyleases.snapshots import Name
 
 _DIGESTS = {"xxh3_128": xxhash.xxh3_128, "sha256": hashlib.sha256}
-_BAD_STATES = ("40P01", "XX")  # deadlocks, and what PostgreSQL itself should never say
+# Deadlocks, what a worker that keeps the contract is never told, broken data, PostgreSQL's own bugs.
+_BAD_STATES = ("40P01", "LS002", "LS003", "LS004", "LS005", "22", "23", "42", "XX")
 
 _COUNTS = """
 with truth as (

@@ -169,7 +169,7 @@ class _Lease:
         self.lease_id, self.group_id, self.group_name, self.lane = lease_id, group_id, name, lane
         self.snapshot_id = snapshot_id
         self._leases, self._ttl = leases, ttl
-        self._contact = SimpleNamespace(heard=sent)
+        self._contact = SimpleNamespace(heard=sent, given_up=False)
 
     def __enter__(self) -> _Lease:
         return self
@@ -191,6 +191,7 @@ class _Lease:
             return self._leases.ask(call, self._contact.heard + self._ttl)
         except SqlError as error:
             if error.state.startswith(_PASSES):
+                self._contact.given_up = True
                 raise pyleases.LeaseLost("not heard of for a ttl") from None
             raise
 

@@ -101,6 +101,8 @@ class Wire:
         link = _Link(self, writer, server[1])
         self._links.add(link)
         try:
+            if self.is_down:  # since it was asked
+                return
             await asyncio.gather(link.requests(reader), link.answers(server[0]))
         finally:
             self._links.discard(link)

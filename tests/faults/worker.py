@@ -138,7 +138,8 @@ def _take_and_index(
             index(told.job, lease, journal, _dump(told, dice))
     except pyleases.LeaseLost:
         journal.write(did="lost", **where)
-        _go_on_as_zombie(told, lease, journal)
+        if not lease._contact.given_up:  # else it may be its own still
+            _go_on_as_zombie(told, lease, journal)
     except (psycopg.Error, plain.SqlError, OSError) as error:
         journal.write(did="error", error=f"{type(error).__name__}: {error}"[:200], **where)
         time.sleep(_LATER)
