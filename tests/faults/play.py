@@ -68,7 +68,7 @@ def _until_busy(here: World) -> None:
 
 
 def _strike(kinds: Sequence[Fault], here: World, result: Result) -> None:
-    due = {kind: time.monotonic() + here.dice.uniform(*kind.pause) for kind in kinds}
+    due = {kind: time.monotonic() + here.dice.uniform(0.0, 1.0) for kind in kinds}
     until = time.monotonic() + here.size.seconds
     while time.monotonic() < until:
         here.tend()

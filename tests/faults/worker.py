@@ -24,6 +24,8 @@ from pyleases.retries import now
 from pyleases.sweep import sweep
 from tests.faults import disk, plain
 
+IN_SNAPSHOT = 99  # exit status of one that is gone in the middle of a snapshot
+
 _IDLE = 0.05
 _LATER = 0.2  # seconds between two tries, when something went wrong
 _COUNTS = struct.Struct("qq")  # calls, and those without an answer
@@ -152,7 +154,7 @@ def _dump(told: Harmed, dice: random.Random) -> Callable[[Tape], Any]:
         body = tape.dump()
         yield body[: len(body) // 2]
         if dice.random() < told.dies_in_snapshots:
-            os._exit(9)
+            os._exit(IN_SNAPSHOT)
         yield body[len(body) // 2 :]
 
     return dump if told.dies_in_snapshots else lambda tape: [tape.dump()]
@@ -173,19 +175,29 @@ def _go_on_as_zombie(told: Harmed, lease: Any, journal: Journal) -> None:
 
 def keep_planning(job: Watch) -> None:
     """Plan lists with more and more articles; each until it is planned, whatever happens."""
-    while not job.stop.exists():
-        with contextlib.suppress(psycopg.Error):
-            watch(job, _plan_until_planned)
+    while True:
+        with contextlib.suppress(psycopg.Error), pyleases.connect(job.dsn) as leases:
+            for next_list in job.lists.glob("*.next"):  # of a planner that was killed
+                _plan(leases, next_list.read_bytes(), next_list.with_suffix(".active"), job.size)
+            if job.stop.exists():
+                return
+            watch(job, _plan)
         time.sleep(_LATER)
 
 
-def _plan_until_planned(leases: pyleases.Leases, answer: bytes, file: Path, size: int) -> None:
+def _plan(leases: pyleases.Leases, answer: bytes, file: Path, size: int) -> None:
+    """Plan the list until it is planned. It is a file before, so that who comes after can go on."""
+    next_list, part = file.with_suffix(".next"), file.with_suffix(".part")
+    part.write_bytes(answer)
+    part.rename(next_list)
     while True:
         try:
-            plan_and_keep(leases, answer, file, size)
+            plan_and_keep(leases, answer, part, size)
         except psycopg.Error:
             time.sleep(_LATER)
         else:
+            part.unlink()
+            next_list.rename(file)
             return
 
 

@@ -30,7 +30,15 @@ from pyleases.migrate import migrate
 from pyleases.sweep import sweep
 from tests.faults import check, disk
 from tests.faults.wire import Wire
-from tests.faults.worker import Broom, Calls, Harmed, keep_planning, keep_sweeping, work
+from tests.faults.worker import (
+    IN_SNAPSHOT,
+    Broom,
+    Calls,
+    Harmed,
+    keep_planning,
+    keep_sweeping,
+    work,
+)
 
 HISTORY, TAIL = "history", "tail"
 TTL = 3.0
@@ -41,6 +49,12 @@ _SIZE = 20  # articles in a range
 _PACE = 0.05  # seconds a range
 _BACKLOG = 130  # ranges a second of faults: more than the workers can read in it
 _PATIENCE = 90.0  # seconds for draining, without any move
+_BY_WIRE = {
+    "lose answer": "an answer lost after the commit",
+    "cut in answer": "an answer cut in half after the commit",
+    "lose request": "a request lost",
+    "delay": "an answer delayed",
+}
 _SETTINGS = {
     "log_line_prefix": "%m [%p] %e ",
     "log_min_error_statement": "panic",
@@ -101,7 +115,9 @@ class World:
         self.when_moved: list[Callable[[], object]] = []
         self.old_logs: list[str] = []
         self._journals = 0
-        self._others: list[SpawnProcess] = []
+        self.planner: SpawnProcess | None = None
+        self.sweeper: SpawnProcess | None = None
+        self.faults: Counter[str] = Counter()  # those that come by themselves
         for place in (self.snapshots, self.lists, self.journals):
             place.mkdir(exist_ok=True)
 
@@ -121,6 +137,11 @@ class World:
     def no_sweep(self) -> Path:
         """While this file is there the sweeper rests."""
         return self.folder / "no-sweep"
+
+    @property
+    def no_more(self) -> Path:
+        """Once this file is there the planner stops."""
+        return self.folder / "no-more-news"
 
     @property
     def names(self) -> list[str]:
@@ -176,11 +197,19 @@ class World:
         """Start the workers, the planner and the sweeper."""
         for name in self.names:
             self.start_worker(name)
+        self._start_planner()
+        self._start_sweeper()
+
+    def _start_planner(self) -> None:
         busy = max(1, self.size.groups // 20)
-        stop = self.folder / "no-more-news"
-        dsn = self.dsn("planner")
-        self._start(keep_planning, Watch(dsn, self.lists, stop, 0.5, busy, _SIZE, self.size.seed))
-        self._start(keep_sweeping, Broom(self.dsn("sweeper"), self.snapshots, self.no_sweep))
+        seed = self.dice.randrange(1 << 30)
+        job = Watch(self.dsn("planner"), self.lists, self.no_more, 0.5, busy, _SIZE, seed)
+        self.planner = _spawn(keep_planning, job)
+
+    def _start_sweeper(self) -> None:
+        self.sweeper = _spawn(
+            keep_sweeping, Broom(self.dsn("sweeper"), self.snapshots, self.no_sweep)
+        )
 
     def start_worker(self, name: str) -> None:
         """Start a worker of that name, as its machine would after a crash."""
@@ -193,9 +222,6 @@ class World:
         told = Harmed(job, self.size.seed * 1000 + self._journals, in_sql, **self.told)
         self.workers.setdefault(name, []).append(_spawn(work, told))
 
-    def _start(self, target: Any, job: Any) -> None:
-        self._others.append(_spawn(target, job))
-
     # while it runs
 
     def tend(self) -> None:
@@ -204,8 +230,15 @@ class World:
             if time.monotonic() > until:
                 self.thaw(pid)
         for name, processes in self.workers.items():
+            for process in [p for p in processes if p.exitcode == IN_SNAPSHOT]:
+                processes.remove(process)
+                self.faults["a worker gone in the middle of a snapshot"] += 1
             if not any(p.is_alive() for p in processes):
                 self.start_worker(name)
+        if not self.sweeper.is_alive():
+            self._start_sweeper()
+        if not self.planner.is_alive() and not self.no_more.exists():
+            self._start_planner()
 
     def running(self) -> list[tuple[str, int]]:
         """Return the names and process ids of workers that run and are not frozen."""
@@ -247,10 +280,11 @@ class World:
 
     def drain(self) -> None:
         """Let everything be read. Raises if nothing moves any more."""
-        (self.folder / "no-more-news").touch()
-        self._others[0].join(_PATIENCE)
-        if self._others[0].is_alive():
-            raise RuntimeError("the planner hangs")
+        self.tend()  # so that a list that was begun is planned
+        self.no_more.touch()
+        self.planner.join(_PATIENCE)
+        if self.planner.is_alive() or list(self.lists.glob("*.next")):
+            raise RuntimeError("the planner hangs, or did not plan its last list")
         moved_at, last = time.monotonic(), None
         while not self._is_drained() or self._discard_harmed():
             self.tend()
@@ -260,10 +294,14 @@ class World:
             if time.monotonic() > moved_at + _PATIENCE:
                 raise RuntimeError(f"nothing moves any more: {self._left()}")
             time.sleep(0.3)
-        for process in [p for ps in self.workers.values() for p in ps] + self._others:
+        for process in self._processes():
             process.terminate()
-        for process in [p for ps in self.workers.values() for p in ps] + self._others:
+        for process in self._processes():
             process.join(10)
+
+    def _processes(self) -> list[SpawnProcess]:
+        workers = [p for processes in self.workers.values() for p in processes]
+        return workers + [p for p in (self.planner, self.sweeper) if p]
 
     def _is_drained(self) -> bool:
         return not self.ask(
@@ -289,7 +327,7 @@ class World:
 
     def end(self) -> None:
         """Leave no process behind."""
-        for process in [p for ps in self.workers.values() for p in ps] + self._others:
+        for process in self._processes():
             process.kill()
             process.join()
 
@@ -309,6 +347,8 @@ class World:
         result.wrong += check.bad_log(log)
         result.wrong += proof.faults + self.wrong
         result.states = check.states(log)
+        result.faults += self.faults
+        result.faults += Counter({_BY_WIRE[fate]: n for fate, n in self.wire.lost.items()})
         _count(result, proof, spans, journals)
 
 
@@ -318,6 +358,8 @@ def _count(result: Result, proof: Proof, spans: Spans, journals: list[Path]) -> 
         result.calls += calls
         result.unanswered += unanswered
         for event in history_of(journal):
+            if event["did"] == "error" and event["error"].startswith("OSError: [Errno 5]"):
+                result.faults["a write, a sync or a close failed (EIO)"] += 1
             result.read += event["articles"] if event["did"] == "read" else 0
             if event["did"] == "zombie" and event["accepted"]:
                 result.wrong.append(f"{event['accepted']} calls of a zombie went through")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.faults.kinds.base import Kind
+from tests.faults.kinds.workers import freeze
 from tests.faults.world import ZONES, World
 
 # The one clock of all lease logic, and what an administrator did to it.
@@ -18,7 +19,7 @@ class Clock(Kind):
     """The database's clock an hour back or forward, or right again; three time zones."""
 
     name = "time"
-    pause = (1.0, 4.0)
+    pause = (0.5, 2.5)
 
     def prepare(self, here: World) -> None:
         here.ask(_SET_CLOCK)
@@ -26,6 +27,8 @@ class Clock(Kind):
             here.ask(f"alter role {name} set timezone = '{ZONES[number % len(ZONES)]}'")
 
     def strike(self, here: World) -> str | None:
+        if here.dice.random() < 0.3:
+            return freeze(here)
         return self._set(here, here.dice.choice(["1 hour", "-1 hour", "0"]))
 
     def heal(self, here: World) -> None:
@@ -35,4 +38,4 @@ class Clock(Kind):
         changed = here.ask(
             f"update public.fault_clock set shift = '{shift}' where shift <> '{shift}' returning 1"
         )
-        return "the clock set" if changed else None
+        return f"the clock set to {shift} from right" if changed else None
