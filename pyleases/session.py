@@ -58,9 +58,15 @@ class Pooled:
         self._pool = pool
 
     def run(self, query: str, params: Sequence[Any] = ()) -> _Rows:
-        """Run the statement on a connection of the pool."""
-        with self._pool.connection() as connection:
-            return _run_or_close(connection, query, params)
+        """Run the statement on a connection of the pool; when one broke, the others may have as well."""
+        connection = None
+        try:
+            with self._pool.connection() as connection:
+                return _run_or_close(connection, query, params)
+        except psycopg.OperationalError:
+            if connection is not None and connection.closed:
+                self._pool.check()
+            raise
 
     def close(self) -> None:
         """Do nothing."""

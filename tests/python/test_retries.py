@@ -178,6 +178,17 @@ def test_pool(through, wire, group, lost):
             assert (r.start_id, r.attempts) == (1, 1)
 
 
+def test_pool_whose_connections_all_broke(through, wire, group):
+    slow = pyleases.Retries(seconds=30, first=1.0, longest=1.0)
+    with ConnectionPool(through, min_size=8, max_size=8, timeout=5, open=True) as pool:
+        pool.wait()
+        with pyleases.connect(pool, retries=slow) as leases:
+            wire.cut()
+            began = time.monotonic()
+            leases.register_node("indexer-1")
+            assert time.monotonic() - began < 2.5  # one broke, and all were looked at
+
+
 def test_callers_connection_is_never_asked_again(through, wire, lost):
     with psycopg.connect(through, autocommit=True) as connection:
         leases = pyleases.connect(connection, retries=QUICK)
