@@ -6,6 +6,8 @@ import os
 import platform
 import random
 import shutil
+import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -35,6 +37,7 @@ _HEAD = ("run", "faults", "calls", "unanswered", "articles", "read again", "lost
 @click.option("--only", help="Only this run, and nothing is written.")
 def main(seconds: float, seed: int | None, seeds: int, only: str | None) -> None:
     """Play all runs with one seed after the other; stop at the first in which anything is wrong."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # taking all processes along
     console = Console(highlight=False, soft_wrap=True)
     began = time.monotonic()
     first = random.SystemRandom().randrange(1_000_000) if seed is None else seed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import multiprocessing
 import os
 import random
 import signal
@@ -175,7 +176,8 @@ def _go_on_as_zombie(told: Harmed, lease: Any, journal: Journal) -> None:
 
 def keep_planning(job: Watch) -> None:
     """Plan lists with more and more articles; each until it is planned, whatever happens."""
-    while True:
+    parent = multiprocessing.parent_process()
+    while parent is None or parent.is_alive():
         with contextlib.suppress(psycopg.Error), pyleases.connect(job.dsn) as leases:
             for next_list in job.lists.glob("*.next"):  # of a planner that was killed
                 _plan(leases, next_list.read_bytes(), next_list.with_suffix(".active"), job.size)
@@ -226,12 +228,18 @@ def keep_sweeping(broom: Broom) -> None:
 
 
 class _Stop:
-    """Set by SIGTERM."""
+    """Set by SIGTERM, and when the process that started this one is gone."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self._asked = False
+        self._parent = multiprocessing.parent_process()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._ask)
 
+    @property
+    def asked(self) -> bool:
+        is_orphan = self._parent is not None and not self._parent.is_alive()
+        return self._asked or is_orphan
+
     def _ask(self, *_: object) -> None:
-        self.asked = True
+        self._asked = True

@@ -166,8 +166,9 @@ class World:
 
     @contextlib.contextmanager
     def admin(self, **options: Any) -> Iterator[psycopg.Connection[Any]]:
-        """Connect as superuser, past the wire."""
-        settings = {"autocommit": True, "row_factory": dict_row, "connect_timeout": 5, **options}
+        """Connect as superuser, past the wire. Waits for no lock for long: who has it may be ours to thaw."""
+        brief = {"connect_timeout": 5, "options": "-c lock_timeout=2s"}
+        settings = {"autocommit": True, "row_factory": dict_row, **brief, **options}
         with psycopg.connect(self.server.dsn(_DATABASE), **settings) as connection:
             yield connection
 

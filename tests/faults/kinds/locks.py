@@ -33,6 +33,7 @@ class Locks(Kind):
 
     def __init__(self) -> None:
         self._open: list[tuple[float, Callable[[], object]]] = []  # until when, and how it ends
+        self._thawed: list[subprocess.Popen[str]] = []  # may wait for one another yet
 
     def prepare(self, here: World) -> None:
         """Begin the planner's hour: groups of its own, planned but not committed."""
@@ -64,6 +65,8 @@ class Locks(Kind):
         else:
             (here.folder / "slow").rename(here.lists / "900000.active")
         self._planner.close()
+        for process in self._thawed:
+            process.wait(30)
 
     def _end_due(self, now: float) -> None:
         for due in [entry for entry in self._open if entry[0] <= now]:
@@ -98,8 +101,10 @@ class Locks(Kind):
             os.kill(process.pid, signal.SIGCONT)
             if end is None:
                 process.kill()
-            with contextlib.suppress(BrokenPipeError):
-                process.communicate(end, timeout=10)
+            with contextlib.suppress(OSError):  # it need not be there any more
+                process.stdin.write(end or "")
+                process.stdin.close()
+            self._thawed.append(process)
 
         self._open.append((time.monotonic() + TTL * here.dice.uniform(0.5, 1.5), thaw))
         return "a worker frozen inside a transaction"
