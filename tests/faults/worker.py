@@ -176,8 +176,7 @@ def _go_on_as_zombie(told: Harmed, lease: Any, journal: Journal) -> None:
 
 def keep_planning(job: Watch) -> None:
     """Plan lists with more and more articles; each until it is planned, whatever happens."""
-    parent = multiprocessing.parent_process()
-    while parent is None or parent.is_alive():
+    while not _is_orphan():
         with contextlib.suppress(psycopg.Error), pyleases.connect(job.dsn) as leases:
             for next_list in job.lists.glob("*.next"):  # of a planner that was killed
                 _plan(leases, next_list.read_bytes(), next_list.with_suffix(".active"), job.size)
@@ -196,6 +195,8 @@ def _plan(leases: pyleases.Leases, answer: bytes, file: Path, size: int) -> None
         try:
             plan_and_keep(leases, answer, part, size)
         except psycopg.Error:
+            if _is_orphan():
+                return
             time.sleep(_LATER)
         else:
             part.unlink()
@@ -232,14 +233,17 @@ class _Stop:
 
     def __init__(self) -> None:
         self._asked = False
-        self._parent = multiprocessing.parent_process()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._ask)
 
     @property
     def asked(self) -> bool:
-        is_orphan = self._parent is not None and not self._parent.is_alive()
-        return self._asked or is_orphan
+        return self._asked or _is_orphan()
 
     def _ask(self, *_: object) -> None:
         self._asked = True
+
+
+def _is_orphan() -> bool:
+    parent = multiprocessing.parent_process()
+    return parent is not None and not parent.is_alive()
