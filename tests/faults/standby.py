@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
 
-from pyleases import devserver
 from pyleases.devserver import DevServer
 
 _PATIENCE = 30.0
@@ -21,9 +22,10 @@ _PATIENCE = 30.0
 @contextlib.contextmanager
 def standby(primary: DevServer, *, synchronous: bool) -> Iterator[DevServer]:
     """Give a standby that has caught up; synchronous: no commit of the primary is answered without it."""
-    account = devserver._account()
-    base = devserver._base_folder(in_memory=True, account=account)
-    running = DevServer(primary.bin_dir, base, primary.settings, _account=account)
+    base = Path(tempfile.mkdtemp(prefix="pyleases-pg-", dir=primary.base.parent))
+    owner = primary.base.stat()
+    os.chown(base, owner.st_uid, owner.st_gid)
+    running = DevServer(primary.bin_dir, base, primary.settings, _account=primary._account)
     try:
         running._watch()
         running.run(
