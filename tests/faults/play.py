@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from tests.faults.world import Result, Size, World, world
+from tests.faults.result import Result
+from tests.faults.world import Size, World, world
 
 
 class Fault(Protocol):

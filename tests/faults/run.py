@@ -21,7 +21,8 @@ from rich.console import Console
 from pyleases.devserver import DevServer, server
 from tests.faults.kinds import ALONE, TOGETHER
 from tests.faults.play import Fault, play
-from tests.faults.world import Result, Size
+from tests.faults.result import Result
+from tests.faults.world import Size
 
 _DOC = Path(__file__).parents[2] / "docs" / "reliability.md"
 _BEGIN, _END = "<!-- made by make faults: begin -->", "<!-- made by make faults: end -->"

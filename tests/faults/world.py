@@ -10,7 +10,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,17 @@ from psycopg.rows import dict_row
 
 import pyleases
 from pyleases.active import Group
-from pyleases.demo.arrivals import Spans, Watch, answer_of, plan_and_keep, spans_of
-from pyleases.demo.proof import Proof
-from pyleases.demo.tape import Tape
-from pyleases.demo.worker import Job, history_of
+from pyleases.demo.arrivals import Watch, answer_of, plan_and_keep, spans_of
+from pyleases.demo.worker import Job
 from pyleases.devserver import DevServer, server
 from pyleases.migrate import migrate
 from pyleases.sweep import sweep
 from tests.faults import check, disk
+from tests.faults.result import Result
 from tests.faults.wire import Wire
 from tests.faults.worker import (
     IN_SNAPSHOT,
     Broom,
-    Calls,
     Harmed,
     keep_planning,
     keep_sweeping,
@@ -75,29 +73,6 @@ class Size:
     groups: int = 200
     workers: int = 8
     plain: int = 2  # workers that speak plain SQL
-
-
-@dataclass
-class Result:
-    """A line of the table, and what was wrong."""
-
-    name: str
-    seed: int
-    faults: Counter[str] = field(default_factory=Counter)
-    calls: int = 0
-    unanswered: int = 0
-    read: int = 0
-    planned: int = 0
-    lost: int = 0
-    repeated: int = 0
-    seconds: float = 0.0
-    states: dict[str, int] = field(default_factory=dict)
-    wrong: list[str] = field(default_factory=list)
-
-    @property
-    def read_again(self) -> int:
-        """Articles read into a window that was then lost, and read by another again."""
-        return self.read - (self.planned - self.lost + self.repeated)
 
 
 class World:
@@ -350,35 +325,7 @@ class World:
         result.states = check.states(log)
         result.faults += self.faults
         result.faults += Counter({_BY_WIRE[fate]: n for fate, n in self.wire.lost.items()})
-        _count(result, proof, spans, journals)
-
-
-def _count(result: Result, proof: Proof, spans: Spans, journals: list[Path]) -> None:
-    for journal in journals:
-        calls, unanswered = Calls.read(journal.with_suffix(".calls"))
-        result.calls += calls
-        result.unanswered += unanswered
-        for event in history_of(journal):
-            if event["did"] == "error" and event["error"].startswith("OSError: [Errno 5]"):
-                result.faults["a write, a sync or a close failed (EIO)"] += 1
-            result.read += event["articles"] if event["did"] == "read" else 0
-            if event["did"] == "zombie" and event["accepted"]:
-                result.wrong.append(f"{event['accepted']} calls of a zombie went through")
-    for key, (first, last) in spans.items():
-        planned = last - first + 1
-        there, repeated = _coverage(proof.tapes.get(key, Tape(*key)), first, last)
-        result.planned += planned
-        result.lost += planned - there
-        result.repeated += repeated
-
-
-def _coverage(tape: Tape, first: int, last: int) -> tuple[int, int]:
-    """Return how many articles of the span are on the tape, and how often one is there again."""
-    there, upto = 0, first - 1
-    for run in sorted(tape.runs, key=lambda run: run.first):
-        there += max(0, min(run.last, last) - max(run.first, upto + 1) + 1)
-        upto = max(upto, run.last)
-    return there, tape.articles - there
+        result.count(proof, spans, journals)
 
 
 def _spawn(target: Any, job: object) -> SpawnProcess:
