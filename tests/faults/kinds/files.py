@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 
+import pyleases
 from tests.faults.kinds.base import Kind
 from tests.faults.world import World
 
@@ -86,7 +87,7 @@ def _harm(here: World) -> str | None:
         here.harmed.add(row["file"])
         how = here.dice.choice([_truncate, _flip, _delete])
         how(path, here.dice.random())
-        with contextlib.suppress(psycopg.errors.LockNotAvailable):  # then whoever takes it next
+        with contextlib.suppress(psycopg.errors.LockNotAvailable, pyleases.LeaseLost):  # as good
             here.ask(
                 "select leases.end_lease(lease_id) from leases.group_status"
                 " where group_id = %s and lane = %s and lease_id is not null",
