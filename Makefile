@@ -14,8 +14,7 @@ SECONDS ?= 30
 SEED ?=
 SEEDS ?= 1
 
-.PHONY: help install demo test test-machine test-wheel model lint format bench clean
-.PHONY: help install demo test test-machine test-wheel faults lint format bench clean
+.PHONY: help install demo test test-machine test-wheel model faults lint format bench clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -59,6 +58,7 @@ test-wheel: $(VENV)/.installed test-machine
 model:  ## a lane, checked over all interleavings, and each rule broken on purpose (MODEL_ARGS=--quick)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it with PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) model/check.py $(MODEL_ARGS)
+
 faults: $(VENV)/.installed  ## break everything for 15 minutes, write what was lost into docs/reliability.md (SECONDS, SEED, SEEDS)
 	$(BIN)/python -m tests.faults.run --seconds $(SECONDS) --seeds $(SEEDS) $(if $(SEED),--seed $(SEED))
 
