@@ -107,3 +107,23 @@ def test_calls_touch_as_many_buffers_with_ten_times_the_work(
     grown = {call: large[call] / small[call] for call in small}
     assert grown.pop("a sum over ranges") > 2, "the counting itself sees no growth"
     assert all(growth <= GROWTH for growth in grown.values()), f"{small} became {large}: {grown}"
+
+
+def test_planning_more_touches_as_many_buffers_above_ten_times_the_ranges(
+    db: psycopg.Connection[Any],
+) -> None:
+    # No statistics, as on a day's first plan. The session plans a few times first: a plan is kept from then on.
+    group_id = h.group(db)
+    call = "select leases.plan_ranges(%s, %s, %s, priority => 50, size => 1) as articles"
+
+    def median(first: int) -> float:
+        calls = [touched(db, call, group_id, n, n + 9) for n in range(first, first + 200, 10)]
+        assert all(got["articles"] == 10 for _, got in calls)
+        return statistics.median(buffers for buffers, _ in calls[TIMES:])
+
+    db.execute("alter table leases.ranges set (autovacuum_enabled = off)")
+    h.plan(db, group_id, 0, 2_999, size=1)
+    small = median(3_000)
+    h.plan(db, group_id, 3_200, 29_999, size=1)
+    large = median(30_000)
+    assert large / small <= GROWTH, f"{small} became {large}"

@@ -31,8 +31,11 @@ begin
                 plan_ranges.size), 'Give a larger size, or plan a part of it.');
     end if;
     perform leases._lock_planning(array[plan_ranges.group_id]);
-    select coalesce(max(r.start_id), plan_ranges.start_id) into _first from leases.ranges as r
-        where r.group_id = plan_ranges.group_id and r.start_id <= plan_ranges.start_id;
+    -- Not max(): with no or old statistics that is planned as a walk through all ranges below.
+    _first := coalesce((
+        select r.start_id from leases.ranges as r
+        where r.group_id = plan_ranges.group_id and r.start_id <= plan_ranges.start_id
+        order by r.start_id desc limit 1), plan_ranges.start_id);
     with taken as (
         select r.start_id, r.end_id, lag(r.end_id) over (order by r.start_id) as before_id
         from leases.ranges as r
