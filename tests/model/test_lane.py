@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
@@ -30,21 +31,23 @@ pytestmark = pytest.mark.skipif(
 
 def walk(seed):
     """Walk through the model at random: each step with where it leaves the lane."""
-    done = subprocess.run(
-        [
-            "spin",
-            "-DTRACE",
-            f"-DRANGES={RANGES}",
-            f"-DSIZE={SIZE}",
-            "-T",
-            f"-n{seed}",
-            "-u20000",
-            MODEL / "lane.pml",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    with tempfile.TemporaryDirectory() as folder:  # spin leaves its own files where it runs
+        done = subprocess.run(
+            [
+                "spin",
+                "-DTRACE",
+                f"-DRANGES={RANGES}",
+                f"-DSIZE={SIZE}",
+                "-T",
+                f"-n{seed}",
+                "-u20000",
+                MODEL / "lane.pml",
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=folder,
+        )
     steps, said = [], None
     for line in done.stdout.splitlines():
         if re.fullmatch(r"= refused [\d a-z]+ snapshots[\d a-z]*", line):  # the last one may be cut
