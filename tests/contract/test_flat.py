@@ -109,19 +109,39 @@ def test_calls_touch_as_many_buffers_with_ten_times_the_work(
     assert all(growth <= GROWTH for growth in grown.values()), f"{small} became {large}: {grown}"
 
 
+CALLS = {
+    "plan_ranges": "select leases.plan_ranges(%s, %s, %s, priority => 50, size => 1) as articles",
+    "INSERT": "select public.insert_ranges(%s, %s, %s) as articles",
+}
+# An administrator's own INSERT, in a function: its triggers are then counted as well.
+INSERT_RANGES = """
+create function public.insert_ranges(_group_id bigint, _first bigint, _last bigint) returns bigint
+language sql as $$
+    insert into leases.ranges (group_id, start_id, end_id, priority, status)
+    select _group_id, n, n, 50, 'planned' from generate_series(_first, _last) as n;
+    select _last - _first + 1;
+$$
+"""
+
+
+@pytest.mark.parametrize("statistics_of", ["nothing", "an empty table"])
+@pytest.mark.parametrize("call", CALLS)
 def test_planning_more_touches_as_many_buffers_above_ten_times_the_ranges(
-    db: psycopg.Connection[Any],
+    db: psycopg.Connection[Any], call: str, statistics_of: str
 ) -> None:
-    # No statistics, as on a day's first plan. The session plans a few times first: a plan is kept from then on.
+    db.execute(INSERT_RANGES)
+    db.execute("alter table leases.ranges set (autovacuum_enabled = off)")
+    if statistics_of == "an empty table":
+        db.execute("vacuum (analyze) leases.ranges")
     group_id = h.group(db)
-    call = "select leases.plan_ranges(%s, %s, %s, priority => 50, size => 1) as articles"
 
     def median(first: int) -> float:
-        calls = [touched(db, call, group_id, n, n + 9) for n in range(first, first + 200, 10)]
+        calls = [
+            touched(db, CALLS[call], group_id, n, n + 9) for n in range(first, first + 200, 10)
+        ]
         assert all(got["articles"] == 10 for _, got in calls)
         return statistics.median(buffers for buffers, _ in calls[TIMES:])
 
-    db.execute("alter table leases.ranges set (autovacuum_enabled = off)")
     h.plan(db, group_id, 0, 2_999, size=1)
     small = median(3_000)
     h.plan(db, group_id, 3_200, 29_999, size=1)

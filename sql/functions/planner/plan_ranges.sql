@@ -8,6 +8,7 @@ language plpgsql
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
 set leases.internal = 'plan'
 as $plan_ranges$
 -- L1, L4. The gaps are read in a statement after the planning lock, so what another planner committed meanwhile counts.
