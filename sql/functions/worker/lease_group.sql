@@ -6,6 +6,8 @@ rows 1
 security definer
 set search_path = pg_catalog, leases, pg_temp
 set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $lease_group$
 -- C1 to C9. Chooses first, then locks the choice alone: the lane's row with SKIP LOCKED, so that two calls at once
