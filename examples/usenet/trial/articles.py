@@ -22,14 +22,10 @@ import tenacity
 from examples.usenet.news import nntplib  # type: ignore[attr-defined]
 from examples.usenet.trial.server import HOST, NewsServer
 
-REAL_GROUPS = (
+REAL_GROUPS = [
     "test.lkml",
-    "example.config",
-    "example.moderated",
-    "example.test",
-    "example.weird",
-    "example.alias",
-)
+    *(f"example.{n}" for n in ("config", "moderated", "test", "weird", "alias")),
+]
 _FIRST_DATE = 1_700_000_000  # of the made articles
 
 

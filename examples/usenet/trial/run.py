@@ -195,6 +195,7 @@ def full(trial: Trial) -> None:
         "update usenet.room set cap_bytes = pg_total_relation_size('usenet.posts') returning 1"
     )
     trial.until(lambda: not trial.one(f"select is_open {history}"), "history to yield")
+    time.sleep(0.5)  # a call that was under way may still be granted
     before = trial.one(newest)
     trial.until(lambda: trial.one(f"select groups_waiting {history}"), "history to wait")
     time.sleep(trial.settings.ttl + 1)  # those of the harmed workers wait as well, then
@@ -258,8 +259,8 @@ def play(settings: Settings, data: Path, picture: Path | None) -> bool:
 def main(seed: int, short: bool, workers: int, data: Path, picture: Path | None) -> None:
     """Index a news server with several workers, harm them and it, and compare."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to stop"))
-    size = (4_000, 1_000, 10, 4) if short else (24_000, 6_000, 20, 8)
-    settings = Settings(seed, *size, workers=workers, pace=0.15 if short else 0.3)
+    size = (5_000, 1_000, 10, 4) if short else (24_000, 6_000, 20, 8)
+    settings = Settings(seed, *size, workers=workers, pace=0.2 if short else 0.3)
     if not play(settings, data, picture):
         raise SystemExit(1)
 
