@@ -505,6 +505,23 @@ def test_c6_a_snapshot_older_than_a_grant_gives_no_second_grant(db, connect, iso
     assert next_range(db, first) is not None
 
 
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_c6_nor_when_the_grant_was_trimmed_from_the_log(db, connect, isolation):
+    g = planned(db)
+    n1, n2 = node(db, "n1"), node(db, "n2")
+    for _ in range(2):  # the next turn is an odd one, and two grants meet on nothing else
+        release(db, lease(db, n1))
+    late = open_transaction(connect(), isolation)
+    first = lease(db, n1)
+    r = next_range(db, first)
+    for _ in range(3):
+        snapshot(db, first, r["start_id"])
+    with refused("40001"):
+        lease(late, n2)
+    late.execute("rollback")
+    assert group_status(db, g)["lease_id"] == first["lease_id"]
+
+
 def test_c6_many_at_once_each_get_their_own(db, connect):
     for n in range(6):
         planned(db, f"g{n}", to=100)

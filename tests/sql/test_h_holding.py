@@ -122,6 +122,22 @@ def test_h1_zombies_transaction_that_began_before_the_end_is_refused(db, connect
     assert everything(db) == before
 
 
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_h1_nor_when_the_log_it_sees_was_trimmed(db, connect, isolation):
+    zombie = a_life(db)
+    late = {call: impatient(open_transaction(connect(), isolation)) for call in CALLS}
+    other = take_over(db)
+    for _ in range(4):
+        snapshot(db, other, next_range(db, other)["start_id"])
+    before = everything(db)
+    for call, connection in late.items():
+        with refused("LS001", "40001"):
+            CALLS[call](connection, zombie)
+            connection.execute("commit")
+        connection.execute("rollback")
+    assert everything(db) == before
+
+
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read"])
 @pytest.mark.parametrize(
     "call", ["heartbeat", "finish_and_next", "commit_snapshot", "release_group"]

@@ -16,7 +16,7 @@ begin
         _draft.cursor_id := -1;
         _draft.high_id := -1;
         _draft.live_after := 0;
-        _draft.trimmed_to := 0;
+        _draft.trimmed_to := 1; -- the first row stays, for whose snapshot is older than it (_log)
         _draft.settings_version := 0;
     end if;
     _draft.seq := _draft.seq + 1;

@@ -4,13 +4,16 @@ returns void
 language plpgsql
 as $_log$
 -- Under the lane's lock a conflict can only be a row that this transaction's snapshot can't see (REPEATABLE READ):
--- 'on conflict do nothing' turns it into a serialization failure, so a fenced-off caller changes nothing. At READ
--- COMMITTED there is none, and the plain insert costs less.
+-- 'on conflict do nothing' turns it into a serialization failure, so a fenced-off caller changes nothing. Had that row
+-- been trimmed already, so had the one before it, which the snapshot takes for the newest: locking that fails likewise.
+-- At READ COMMITTED there is neither, and the plain insert costs less.
 begin
     _draft.what := _what;
     if current_setting('transaction_isolation') = 'read committed' then
         insert into leases.progress values (_draft.*);
     else
+        perform from leases.progress as p
+            where p.group_id = _draft.group_id and p.lane = _draft.lane and p.seq = _draft.seq - 1 for key share;
         insert into leases.progress values (_draft.*) on conflict do nothing;
     end if;
 end;
