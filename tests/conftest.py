@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,10 @@ from pytest_postgresql import factories
 
 from pyleases.devserver import server
 from pyleases.migrate import migrate
+
+# A shell's background job ignores Ctrl-C, and so would all that the tests start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Connect = Callable[..., psycopg.Connection[Any]]
 
