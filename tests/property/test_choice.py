@@ -714,4 +714,4 @@ def test_c1_to_c5_and_l3_the_choice_is_what_a_plain_query_computes(played, effor
         conn = played
 
     Played.turns = {lane: Turns() for lane in BANDS}
-    run_state_machine_as_test(Played, settings=effort(30))
+    run_state_machine_as_test(Played, settings=effort(40))

@@ -1072,7 +1072,7 @@ class EachOnce(Promise):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("machine", "quick"), [(InOrder, 20), (EachOnce, 30)])
+@pytest.mark.parametrize(("machine", "quick"), [(InOrder, 60), (EachOnce, 80)])
 def test_promise_each_article_is_in_the_windows_exactly_once(machine, quick, played, effort):
     class Played(machine):
         conn = played
