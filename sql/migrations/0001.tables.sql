@@ -318,7 +318,8 @@ create type leases.log_planned as (
     group_id bigint, name text, is_new boolean, history_articles bigint, tail_articles bigint
 );
 create type leases.candidate as (
-    group_id bigint, best_priority integer, articles bigint, heard_at timestamptz, group_priority integer
+    group_id bigint, best_priority integer, articles bigint, heard_at timestamptz, group_priority integer,
+    is_locked boolean
 );
 
 -- words ---------------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ begin
         insert into leases.notes (group_id, lane) select g.group_id, _lane.lane from unnest(_left) as g (group_id);
     end if;
     return array(
-        select row(f.group_id, f.best_priority, f.articles, f.heard_at, f.group_priority)::leases.candidate
+        select row(f.group_id, f.best_priority, f.articles, f.heard_at, f.group_priority, false)::leases.candidate
         from leases._figures(_lane, _left) as f
         where f.is_active and f.best_priority is not null
             and (f.lease_id is null or leases._is_quiet(f.heard_at, _lane.ttl)));

@@ -7,26 +7,23 @@ as $_draft$
 declare
     _draft leases.progress;
 begin
-    select p.* into _draft from leases.progress as p
+    select p.group_id, p.seq + 1, p.lease_id, case when _heard then leases._now() else p.heard_at end, p.moved_at,
+            p.range_id, p.start_id, p.end_id, p.next_id, p.rules_version, p.attempts, null, null, null, null,
+            p.cursor_id, p.high_id, p.live_after, p.trimmed_to, p.settings_version, p.lane
+        into _draft
+        from leases.progress as p
         where p.group_id = _group_id and p.lane = _lane order by p.seq desc limit 1;
     if not found then -- nobody ever held the lane
         _draft.group_id := _group_id;
         _draft.lane := _lane;
-        _draft.seq := 0;
+        _draft.seq := 1;
+        _draft.heard_at := case when _heard then leases._now() end;
         _draft.cursor_id := -1;
         _draft.high_id := -1;
         _draft.live_after := 0;
         _draft.trimmed_to := 1; -- the first row stays, for whose snapshot is older than it (_log)
         _draft.settings_version := 0;
     end if;
-    _draft.seq := _draft.seq + 1;
-    if _heard then
-        _draft.heard_at := leases._now();
-    end if;
-    _draft.finished_id := null;
-    _draft.finished_headers := null;
-    _draft.finished_attempts := null;
-    _draft.finished_rules := null;
     return _draft;
 end;
 $_draft$;

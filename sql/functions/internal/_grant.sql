@@ -15,7 +15,6 @@ begin
     if _turn % 256 = 0 then
         perform leases._prune_grants(_lane.lane, _turn - 256);
     end if;
-    delete from leases.rewinds as w where w.group_id = _draft.group_id and w.lane = _draft.lane;
     perform leases._log(_draft, 'grant');
     if _turn % 16 = 0 then
         perform leases._unlist_held(_lane.lane, _turn);

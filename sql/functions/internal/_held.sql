@@ -11,12 +11,14 @@ declare
     _role text;
     _draft leases.progress;
 begin
-    select g.group_id, g.lane, g.role into _group_id, _lane, _role from leases.grants as g where g.lease_id = _lease_id;
+    select g.group_id, g.lane, g.role into _group_id, _lane, _role
+        from leases.grants as g
+        join leases.group_lanes as gl on gl.group_id = g.group_id and gl.lane = g.lane
+        where g.lease_id = _lease_id for update of gl;
     if found then
         if _role <> leases._caller() then
             perform leases._check_role(_role);
         end if;
-        perform from leases.group_lanes as gl where gl.group_id = _group_id and gl.lane = _lane for update;
         _draft := leases._draft(_group_id, _lane, _heard);
     end if;
     if _draft.lease_id is distinct from _lease_id or _lease_id is null then

@@ -7,9 +7,11 @@ begin
     delete from leases.grants as g
     where g.lease_id in (
         select o.lease_id from leases.grants as o
-        where o.lane = _lane and o.turn <= _turn
-            and (leases._state(o.group_id, o.lane)).lease_id is distinct from o.lease_id
-        for update skip locked);
+        left join lateral (
+            select p.lease_id from leases.progress as p
+            where p.group_id = o.group_id and p.lane = o.lane order by p.seq desc limit 1) as top on true
+        where o.lane = _lane and o.turn <= _turn and top.lease_id is distinct from o.lease_id
+        for update of o skip locked);
 end;
 $_prune_grants$;
 

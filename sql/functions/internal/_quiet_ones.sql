@@ -4,12 +4,13 @@ returns leases.candidate[]
 language plpgsql
 as $_quiet_ones$
 -- choices.heard_at is a lower bound that is looked up here at most once a ttl; the log has the truth. Of the last
--- leases granted the choice may not know yet.
+-- 32 leases granted the choice may not know yet; the first of them was granted first.
 declare
     _now timestamptz := leases._now();
     _quiet_before timestamptz := _now - make_interval(secs => extract(epoch from _lane.ttl)::double precision);
     _suspects bigint[];
     _turn bigint;
+    _granted_at timestamptz;
     _figures record;
     _found leases.candidate[] := array[]::leases.candidate[];
     _ended integer := 0;
@@ -21,18 +22,18 @@ begin
             and c.heard_at < _quiet_before
         union all
         select c.group_id from leases.choices as c where c.lane = _lane.lane and c.held and c.heard_at > _now);
-    select max(g.turn) - 32 into _turn from leases.grants as g where g.lane = _lane.lane;
-    if exists (
-        select from leases.grants as g
-        where g.lane = _lane.lane and g.turn > _turn and (g.granted_at < _quiet_before or g.granted_at > _now)
-    ) then
+    select g.turn, g.granted_at into _turn, _granted_at from leases.grants as g
+        where g.lane = _lane.lane and g.turn > (
+            select t.turn from leases.grants as t where t.lane = _lane.lane order by t.turn desc limit 1) - 32
+        order by g.turn limit 1;
+    if _granted_at < _quiet_before or _granted_at > _now then
         _suspects := _suspects || array(
             select g.group_id
             from leases.grants as g
             cross join lateral (
                 select t.lease_id, t.heard_at from leases.progress as t
                 where t.group_id = g.group_id and t.lane = g.lane order by t.seq desc limit 1) as p
-            where g.lane = _lane.lane and g.turn > _turn
+            where g.lane = _lane.lane and g.turn >= _turn
                 and p.lease_id = g.lease_id and (p.heard_at < _quiet_before or p.heard_at > _now));
     end if;
     if cardinality(_suspects) = 0 then
@@ -44,7 +45,7 @@ begin
             if _figures.best_priority is not null then
                 if _figures.is_active then
                     _found := _found || row(_figures.group_id, _figures.best_priority, _figures.articles,
-                        _figures.heard_at, _figures.group_priority)::leases.candidate;
+                        _figures.heard_at, _figures.group_priority, false)::leases.candidate;
                 end if;
             elsif _ended < 16 then
                 _ended := _ended + leases._end_quiet(_lane, _figures.group_id);

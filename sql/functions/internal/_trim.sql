@@ -3,10 +3,14 @@ create or replace function leases._trim(_draft leases.progress)
 returns leases.progress
 language plpgsql
 as $_trim$
--- From where it was trimmed last: below that, dead rows may stand for as long as somebody's old snapshot does.
+-- From where it was trimmed last: below that, dead rows may stand for as long as somebody's old snapshot does. A few
+-- rows at a time are not worth the look.
 declare
     _upto bigint;
 begin
+    if _draft.seq - _draft.trimmed_to < 32 then
+        return _draft;
+    end if;
     select least(min(s.begun_seq), _draft.live_after, _draft.seq - 2) into _upto
         from leases.snapshots as s
         where s.group_id = _draft.group_id and s.lane = _draft.lane and s.status in ('kept', 'pending');

@@ -8,8 +8,10 @@ as $_unlist_held$
 begin
     insert into leases.notes (group_id, lane)
     select g.group_id, g.lane from leases.grants as g
-    where g.lane = _lane and g.turn > _turn - 32 and g.turn <= _turn - 16
-        and (leases._state(g.group_id, g.lane)).lease_id = g.lease_id;
+    cross join lateral (
+        select p.lease_id from leases.progress as p
+        where p.group_id = g.group_id and p.lane = g.lane order by p.seq desc limit 1) as top
+    where g.lane = _lane and g.turn > _turn - 32 and g.turn <= _turn - 16 and top.lease_id = g.lease_id;
 end;
 $_unlist_held$;
 

@@ -10,8 +10,9 @@ set enable_bitmapscan = off
 set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $lease_group$
--- C1 to C9. Chooses first, then locks the choice alone: the lane's row with SKIP LOCKED, so that two calls at once
--- neither wait nor fail; a candidate that another call has is left out and the next one taken.
+-- C1 to C9. Only the lane that is chosen is locked, with SKIP LOCKED, so that two calls at once neither wait nor fail; a
+-- candidate that another call has is left out and the next one taken. The first look locks nothing: there may be none,
+-- and then no turn is taken.
 declare
     _node leases.nodes;
     _lane leases.lanes := leases._lane(lease_group.lane);
@@ -19,7 +20,7 @@ declare
     _tried bigint[] := array[]::bigint[];
     _look_again integer := 0;
     _turn bigint;
-    _group_id bigint;
+    _best leases.candidate;
     _draft leases.progress;
 begin
     select n.* into _node from leases.nodes as n where n.node_id = lease_group.node_id;
@@ -35,18 +36,18 @@ begin
             _look_again := greatest(16, 2 * _look_again);
             _others := leases._add_up(_lane) || leases._quiet_ones(_lane);
         end if;
-        _group_id := leases._best(_lane, _others, _tried, _turn is null or _turn % 2 = 1);
-        exit when _group_id is null;
+        _best := leases._best(_lane, _others, _tried, _turn is null or _turn % 2 = 1, _turn is not null);
+        exit when _best.group_id is null;
         if _turn is null then -- C4: only a call that has something to grant takes a turn
             _turn := leases._take_turn(_lane.lane);
-            continue when _turn % 2 = 0;
+            continue;
         end if;
-        _draft := leases._take(_lane, _group_id);
+        _draft := leases._take(_lane, _best);
         if _draft.group_id is not null then
             return next leases._grant(_draft, _lane, _node, _turn);
             return;
         end if;
-        _tried := _tried || _group_id;
+        _tried := _tried || _best.group_id;
     end loop;
 end;
 $lease_group$;
