@@ -5,7 +5,10 @@ language plpgsql
 set leases.internal = 'on'
 as $_cover$
 -- What was handed out since the snapshot was begun, or has a standing point in it, stands there again, however far the
--- ranges had followed. A range that another lane has handed out since is not this lane's to touch.
+-- ranges had followed. A range that another lane has handed out since is not this lane's to touch. Most are of the
+-- lane's own band: only for others need their lane be looked up.
+declare
+    _lane leases.lanes := leases._lane(_draft.lane);
 begin
     perform leases._fold(_draft.group_id, _draft.lane, _draft.live_after, _snapshot.begun_seq);
     update leases.ranges as r
@@ -15,8 +18,9 @@ begin
         done_by = null,
         headers = 0,
         attempts = case when r.done_by is not null then 0 else r.attempts end,
-        lane = case when n.next_id = r.start_id then leases._home_lane(r.priority) else r.lane end,
-        moved = n.next_id = r.start_id and r.lane <> leases._home_lane(r.priority)
+        lane = case when n.next_id = r.start_id and not leases._in_band(_lane, r.priority)
+            then leases._home_lane(r.priority) else r.lane end,
+        moved = n.next_id = r.start_id and not leases._in_band(_lane, r.priority)
     from (
         select r2.range_id, coalesce(max(t.next_id), r2.start_id) as next_id
         from (

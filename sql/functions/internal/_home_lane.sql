@@ -5,11 +5,7 @@ language plpgsql
 stable
 as $_home_lane$
 begin
-    return coalesce((
-        select l.lane from leases.lanes as l
-        where (l.priority_from is null or _priority >= l.priority_from)
-            and (l.priority_to is null or _priority <= l.priority_to)
-    ), '');
+    return coalesce((select l.lane from leases.lanes as l where leases._in_band(l, _priority)), '');
 end;
 $_home_lane$;
 
