@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench import peers, pgbench, product
+from bench import least, peers, pgbench, product
 from bench.results import Figure, Result
 from bench.rounds import Contender, Turns, in_rounds, ratios
 from bench.world import World
@@ -75,6 +75,9 @@ def _ours(world: World, clients: int) -> list[Contender]:
         contender = product.cycle(world, database, name, name, clients, script)
         contender.variables = {**contender.variables, "count": 0, "snapshot": 0}
         made.append(contender)
+    product.hold(database, f"least_{clients}", clients=clients, ranges=ranges)
+    contender = product.cycle(world, database, least.NAME, f"least_{clients}", clients)
+    made.append(least.of(contender, database))
     return made
 
 
@@ -103,7 +106,7 @@ def _cycles(world: World, clients: int) -> Iterator[Result]:
     ]
     if not batches:
         rows.append({"contender": "PgQ, batches of one", "clients": clients, "absent": True})
-    for contender in ours:
+    for contender in ours[:-1]:
         t = turns[contender.name]
         yield Result(
             figure=next(f for f in FIGURES if f.name == contender.name),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench import peers, product
+from bench import least, peers, product
 from bench.counters import Counters, counted
 from bench.results import Figure, Result
 from bench.rounds import Contender, in_rounds, ratios
@@ -39,8 +39,10 @@ def _heartbeat(world: World, figure: Figure, clients: int) -> Result:
     database = world.database("heartbeat")
     floor = peers.floor(world, world.database("peers"), clients)
     ours = _ours(world, database, clients)
+    bare = least.of(_ours(world, database, clients, least.NAME), database)
+    turns = in_rounds(world, [ours, floor, bare])
     before = counted(database, "leases")
-    turns = in_rounds(world, [ours, floor])
+    ours.turn(world)
     return Result(
         figure,
         ratios(turns["pyleases"].rates, turns["floor"].rates),
@@ -52,11 +54,11 @@ def _heartbeat(world: World, figure: Figure, clients: int) -> Result:
     )
 
 
-def _ours(world: World, database: Database, clients: int) -> Contender:
-    arm = f"heartbeat_{clients}"
+def _ours(world: World, database: Database, clients: int, name: str = "pyleases") -> Contender:
+    arm = f"heartbeat {name} {clients}"
     product.hold(database, arm, clients=clients, ranges=1, size=10**15)
     return Contender(
-        name="pyleases",
+        name=name,
         database=database,
         script=HEARTBEAT,
         done=lambda: int(

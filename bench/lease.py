@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bench import peers, product
+from bench import least, peers, product
 from bench.results import Figure, Result
 from bench.rounds import Contender, Spread, Turns, in_rounds, ratios
 from bench.scale import Size
@@ -89,7 +89,9 @@ def _pairs(world: World) -> Result:
     database = product.sized(world, size)
     ours = product.lease_and_release(world, database, "pyleases", clients=16)
     floor = peers.floor(world, world.database("peers"), clients=16)
-    turns = in_rounds(world, [ours, floor])
+    copy = world.database("least_pairs", template=database)
+    bare = least.of(product.lease_and_release(world, copy, least.NAME, clients=16), copy)
+    turns = in_rounds(world, [ours, floor, bare])
     spread: Spread = ratios(turns["pyleases"].rates, turns["floor"].rates)
     return Result(
         _PAIRS,

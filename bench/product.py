@@ -10,6 +10,7 @@ from bench.world import Database, World
 
 __all__ = [
     "CYCLE",
+    "FINISH_AND_NEXT",
     "LEASE_AND_RELEASE",
     "ask_lease",
     "build",
@@ -25,13 +26,13 @@ __all__ = [
 CHECKSUM = "xxh3_128:" + "0123456789abcdef" * 2
 
 # A client's first transaction asks what the lease of its number is; the variables stay for all that follow.
-CYCLE = """
+FINISH_AND_NEXT = "leases.finish_and_next(lease_id => :lease, range_id => :hand, headers => 100)"
+CYCLE = f"""
 \\if :lease = 0
 select lease_id as lease from bench.hands where arm = :arm and client = :client_id \\gset
 select range_id as hand from leases.next_range(lease_id => :lease) \\gset
 \\endif
-select range_id as hand
-from leases.finish_and_next(lease_id => :lease, range_id => :hand, headers => 100) \\gset
+select range_id as hand from {FINISH_AND_NEXT} \\gset
 """
 
 LEASE_AND_RELEASE = """
