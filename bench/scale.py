@@ -70,7 +70,7 @@ class Scale:
 
 FULL = Scale(
     name="full",
-    rounds=15,
+    rounds=8,
     slow_rounds=5,
     clients=(1, 4, 16),
     seconds=2,

@@ -19,7 +19,8 @@ declare
     _listed_at timestamptz;
 begin
     if _biggest then
-        select c.group_id, c.best_priority, c.articles, p.heard_at, c.group_priority, coalesce(l.is_locked, false) into _best
+        select c.group_id, c.best_priority, c.articles, p.heard_at, c.group_priority, coalesce(l.is_locked, false)
+            into _best
         from leases.choices as c
         left join lateral (
             select t.lease_id, t.heard_at from leases.progress as t
@@ -36,7 +37,7 @@ begin
         order by c.best_priority, c.articles desc, c.group_priority, c.group_id limit 1;
     else
         loop
-            select u.group_id, u.best_priority, null, p.heard_at, u.group_priority, coalesce(l.is_locked, false),
+            select u.group_id, u.best_priority, null::bigint, p.heard_at, u.group_priority, coalesce(l.is_locked, false),
                     u.heard_at
                 into _best.group_id, _best.best_priority, _best.articles, _best.heard_at, _best.group_priority,
                     _best.is_locked, _listed_at

@@ -8,8 +8,8 @@ declare
     _draft leases.progress;
 begin
     select p.group_id, p.seq + 1, p.lease_id, case when _heard then leases._now() else p.heard_at end, p.moved_at,
-            p.range_id, p.start_id, p.end_id, p.next_id, p.rules_version, p.attempts, null, null, null, null,
-            p.cursor_id, p.high_id, p.live_after, p.trimmed_to, p.settings_version, p.lane, null
+            p.range_id, p.start_id, p.end_id, p.next_id, p.rules_version, p.attempts, null::integer, null::bigint,
+            null::bigint, null::bigint, p.cursor_id, p.high_id, p.live_after, p.trimmed_to, p.settings_version, p.lane, null
         into _draft
         from leases.progress as p
         where p.group_id = _group_id and p.lane = _lane order by p.seq desc limit 1;

@@ -1,22 +1,13 @@
 -- The draft of a lane whose window is gone: nothing in hand, nothing finished that is not in the ranges.
 create or replace function leases._emptied(_draft leases.progress)
 returns leases.progress
-language plpgsql
+language sql
 immutable
-as $_emptied$
-begin
-    _draft.range_id := null;
-    _draft.start_id := null;
-    _draft.end_id := null;
-    _draft.next_id := null;
-    _draft.attempts := null;
-    _draft.rules_version := null;
-    _draft.cursor_id := -1;
-    _draft.high_id := -1;
-    _draft.live_after := _draft.seq;
-    return _draft;
-end;
-$_emptied$;
+return row(
+    (_draft).group_id, (_draft).seq, (_draft).lease_id, (_draft).heard_at, (_draft).moved_at, null, null, null, null,
+    null, null, (_draft).finished_attempts, (_draft).finished_id, (_draft).finished_headers, (_draft).finished_rules,
+    -1, -1, (_draft).seq, (_draft).trimmed_to, (_draft).settings_version, (_draft).lane, (_draft).what
+)::leases.progress;
 
 comment on function leases._emptied(leases.progress) is
 'The draft with no range in hand and no window.';

@@ -4,17 +4,11 @@ returns leases.progress
 language plpgsql
 as $_finish$
 begin
-    if _headers is null or _headers < 0 then
+    if _draft.range_id = _range_id and _headers >= 0 then
+        return leases._finished(_draft, _headers);
+    elsif _headers is null or _headers < 0 then
         perform leases._refuse('the number of headers makes no sense',
             format('Got %s.', coalesce(_headers::text, 'null')), 'Give 0 or more.');
-    end if;
-    if _draft.range_id = _range_id then
-        _draft.finished_id := _range_id;
-        _draft.finished_headers := _headers;
-        _draft.finished_attempts := _draft.attempts;
-        _draft.finished_rules := _draft.rules_version;
-        _draft.range_id := null;
-        _draft.moved_at := _draft.heard_at;
     elsif not leases._has_finished(_draft, _range_id) then
         perform leases._not_held(_draft, _range_id);
     end if;

@@ -15,7 +15,7 @@ begin
     if _turn % 256 = 0 then
         perform leases._prune_grants(_lane.lane, _turn - 256);
     end if;
-    perform leases._log(_draft, 'grant');
+    _draft := leases._log(_draft, 'grant');
     if _turn % 16 = 0 then
         perform leases._unlist_held(_lane.lane, _turn);
     end if;

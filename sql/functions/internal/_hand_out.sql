@@ -17,41 +17,20 @@ begin
             ) as is_rewound
             into _at
             from leases.lanes as l where l.lane = _draft.lane;
-        if _draft.settings_version <> (_at.lane).settings_version then
-            _draft.settings_version := (_at.lane).settings_version;
-            _draft.cursor_id := -1;
-        end if;
-        if _at.is_rewound then
-            with gone as (
-                delete from leases.rewinds as w where w.group_id = _draft.group_id and w.lane = _draft.lane
-                returning w.start_id
-            )
-            select least(_draft.cursor_id, min(g.start_id) - 1) into _draft.cursor_id from gone as g;
-        end if;
-        if _draft.seq % 256 = 0 then
-            _draft := leases._fold_log(_draft);
+        if _draft.settings_version <> (_at.lane).settings_version or _at.is_rewound or _draft.seq % 256 = 0 then
+            _draft := leases._caught_up(_draft, _at.lane);
         end if;
         _range := leases._next_offered(_draft, _at.lane);
         if _range.range_id is not null then
-            _draft.range_id := _range.range_id;
-            _draft.start_id := _range.start_id;
-            _draft.end_id := _range.end_id;
-            _draft.next_id := _range.next_id;
-            _draft.attempts := _range.attempts + 1;
-            _draft.rules_version := _at.rules_version;
-            _draft.cursor_id := _range.start_id;
-            _draft.high_id := greatest(_draft.high_id, _range.start_id);
-            _draft.moved_at := _draft.heard_at;
+            _draft := leases._in_hand(_draft, _range, _at.rules_version);
         end if;
     else
         select r.* into _range from leases.ranges as r where r.range_id = _draft.range_id;
     end if;
-    perform leases._log(_draft, 'next');
-    if _draft.range_id is null then
-        return null;
-    end if;
-    return row(_draft.range_id, _draft.start_id, _draft.end_id, _draft.next_id, _range.priority, _range.capture,
-        _draft.attempts, _draft.rules_version);
+    _draft := leases._log(_draft, 'next');
+    return case when _draft.range_id is not null
+        then row(_draft.range_id, _draft.start_id, _draft.end_id, _draft.next_id, _range.priority, _range.capture,
+            _draft.attempts, _draft.rules_version)::leases.handed_out end;
 end;
 $_hand_out$;
 

@@ -13,7 +13,7 @@ begin
             return;
         end if;
         _draft := leases._draft(_group_id, _lane.lane, true);
-        perform leases._log(_draft, 'clock');
+        _draft := leases._log(_draft, 'clock');
         _heard_at := _draft.heard_at;
     end if;
     update leases.choices as c set heard_at = _heard_at

@@ -15,13 +15,14 @@ begin
         from leases.grants as g
         join leases.group_lanes as gl on gl.group_id = g.group_id and gl.lane = g.lane
         where g.lease_id = _lease_id for update of gl;
-    if found then
-        if _role <> leases._caller() then
-            perform leases._check_role(_role);
-        end if;
-        _draft := leases._draft(_group_id, _lane, _heard);
+    _draft := leases._draft(_group_id, _lane, _heard);
+    if _draft.lease_id = _lease_id and _role = leases._caller() then
+        return _draft;
     end if;
-    if _draft.lease_id is distinct from _lease_id or _lease_id is null then
+    if _role is not null then
+        perform leases._check_role(_role);
+    end if;
+    if _draft.lease_id is distinct from _lease_id or _role is null then
         perform leases._raise('LS001', 'the lease is lost',
             format('Lease %s is not the current one of its lane.', coalesce(_lease_id::text, 'null')),
             'Drop the window and stop work under this lease; lease a group again.');

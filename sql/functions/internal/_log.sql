@@ -1,6 +1,6 @@
 -- Write a draft as the lane's newest row.
 create or replace function leases._log(_draft leases.progress, _what text)
-returns void
+returns leases.progress
 language plpgsql
 as $_log$
 -- Under the lane's lock a conflict can only be a row that this transaction's snapshot can't see (REPEATABLE READ):
@@ -16,10 +16,11 @@ begin
             where p.group_id = _draft.group_id and p.lane = _draft.lane and p.seq = _draft.seq - 1 for key share;
         insert into leases.progress values (_draft.*) on conflict do nothing;
     end if;
+    return _draft;
 end;
 $_log$;
 
 comment on function leases._log(leases.progress, text) is
-'Appends the draft to the lane''s log. Raises serialization_failure (40001) where the caller''s snapshot is too old.';
+'Appends the draft to the lane''s log and returns it. Raises serialization_failure (40001) where the caller''s snapshot is too old.';
 
 revoke all on function leases._log(leases.progress, text) from public;

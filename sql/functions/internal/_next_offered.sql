@@ -45,11 +45,12 @@ begin
                 continue;
             end if;
         end if;
-        if _range.moved and leases._live_elsewhere(_range, _draft.lane) then
+        if not _range.moved and _range.last_error is null then
+            return _range;
+        elsif _range.moved and leases._live_elsewhere(_range, _draft.lane) then
             _from := _range.start_id;
             continue;
-        end if;
-        if _range.last_error is not null then
+        elsif _range.last_error is not null then
             delete from leases.put_down as d
                 where d.group_id = _draft.group_id and d.lane = _draft.lane and d.range_id = _range.range_id
                 returning d.next_id into _resume;

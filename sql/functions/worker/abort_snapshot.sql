@@ -20,7 +20,7 @@ begin
     ) then
         perform leases._not_pending(abort_snapshot.lease_id, abort_snapshot.snapshot_id);
     end if;
-    perform leases._log(_draft, 'abort snapshot');
+    _draft := leases._log(_draft, 'abort snapshot');
 end;
 $abort_snapshot$;
 

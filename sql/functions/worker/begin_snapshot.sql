@@ -24,7 +24,7 @@ begin
         _draft.next_id := begin_snapshot.next_id;
         _draft.moved_at := _draft.heard_at;
     end if;
-    perform leases._log(_draft, 'begin snapshot');
+    _draft := leases._log(_draft, 'begin snapshot');
     return row(_id, _file)::leases.snapshot_begun;
 end;
 $begin_snapshot$;

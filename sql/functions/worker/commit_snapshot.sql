@@ -35,7 +35,7 @@ begin
         _draft.live_after := _snapshot.begun_seq;
         _draft.moved_at := _draft.heard_at;
     end if;
-    perform leases._log(leases._trim(_draft), 'commit snapshot');
+    _draft := leases._log(leases._trim(_draft), 'commit snapshot');
 end;
 $commit_snapshot$;
 

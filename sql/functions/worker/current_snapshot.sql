@@ -12,7 +12,7 @@ as $current_snapshot$
 declare
     _draft leases.progress := leases._held(current_snapshot.lease_id, false);
 begin
-    perform leases._log(_draft, 'look');
+    _draft := leases._log(_draft, 'look');
     return query
     select s.snapshot_id, s.next_id, s.file, s.bytes, s.checksum, s.taken_at
     from leases._current(_draft.group_id, _draft.lane) as s

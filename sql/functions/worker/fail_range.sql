@@ -22,7 +22,7 @@ begin
     elsif not leases._has_failed(_draft, fail_range.range_id) then
         perform leases._not_held(_draft, fail_range.range_id);
     end if;
-    perform leases._log(_draft, 'fail');
+    _draft := leases._log(_draft, 'fail');
 end;
 $fail_range$;
 

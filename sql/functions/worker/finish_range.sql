@@ -8,9 +8,10 @@ set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $finish_range$
 -- F1, F2.
+declare
+    _draft leases.progress := leases._held(finish_range.lease_id);
 begin
-    perform leases._log(leases._finish(leases._held(finish_range.lease_id), finish_range.range_id,
-        finish_range.headers), 'finish');
+    _draft := leases._log(leases._finish(_draft, finish_range.range_id, finish_range.headers), 'finish');
 end;
 $finish_range$;
 

@@ -25,7 +25,7 @@ begin
             _draft.moved_at := _draft.heard_at;
         end if;
     end if;
-    perform leases._log(_draft, 'heartbeat');
+    _draft := leases._log(_draft, 'heartbeat');
 end;
 $heartbeat$;
 

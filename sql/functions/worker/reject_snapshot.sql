@@ -15,7 +15,7 @@ declare
 begin
     if _current.snapshot_id = reject_snapshot.snapshot_id then
         _draft := leases._fall_back(_draft, _current);
-        perform leases._log(_draft, 'reject snapshot');
+        _draft := leases._log(_draft, 'reject snapshot');
     elsif not exists (
         select from leases.snapshots as s
         where s.snapshot_id = reject_snapshot.snapshot_id and s.group_id = _draft.group_id and s.lane = _draft.lane

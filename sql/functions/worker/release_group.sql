@@ -11,7 +11,7 @@ as $release_group$
 declare
     _draft leases.progress := leases._held(release_group.lease_id, false);
 begin
-    perform leases._let_go(leases._settle(_draft, false), 'release');
+    _draft := leases._let_go(leases._settle(_draft, false), 'release');
 end;
 $release_group$;
 
