@@ -11,13 +11,16 @@ as $_best$
 -- that is not taken. In unheld a lane stands where it belongs or before that; one found before it is moved, and the
 -- next looked at.
 declare
-    _hidden bigint[] := _tried || array(select o.group_id from unnest(_others) as o);
+    _hidden bigint[] := _tried;
     _now timestamptz := leases._now();
     _quiet_before timestamptz := _now - make_interval(secs => extract(epoch from _lane.ttl)::double precision);
     _locks boolean := _lock and cardinality(_others) = 0;
     _best leases.candidate;
     _listed_at timestamptz;
 begin
+    if cardinality(_others) > 0 then
+        _hidden := _tried || array(select o.group_id from unnest(_others) as o);
+    end if;
     if _biggest then
         select c.group_id, c.best_priority, c.articles, p.heard_at, c.group_priority, coalesce(l.is_locked, false)
             into _best
@@ -32,7 +35,7 @@ begin
             for update skip locked) as l on true
         where c.lane = _lane.lane and c.is_open
             and leases._is_free(p.lease_id, p.heard_at, _quiet_before, _now)
-            and c.group_id not in (select h.group_id from unnest(_hidden) as h (group_id))
+            and c.group_id <> all (_hidden)
             and (l.is_locked or not _locks)
         order by c.best_priority, c.articles desc, c.group_priority, c.group_id limit 1;
     else
@@ -53,7 +56,7 @@ begin
                 for update skip locked) as l on true
             where u.lane = _lane.lane
                 and leases._is_free(p.lease_id, p.heard_at, _quiet_before, _now)
-                and u.group_id not in (select h.group_id from unnest(_hidden) as h (group_id))
+                and u.group_id <> all (_hidden)
                 and (l.is_locked or not _locks or p.heard_at is distinct from u.heard_at)
             order by u.best_priority, u.heard_at nulls first, u.group_priority, u.group_id limit 1;
             exit when _best.heard_at is not distinct from _listed_at;

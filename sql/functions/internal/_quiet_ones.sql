@@ -4,13 +4,11 @@ returns leases.candidate[]
 language plpgsql
 as $_quiet_ones$
 -- choices.heard_at is a lower bound that is looked up here at most once a ttl; the log has the truth. Of the last
--- 32 leases granted the choice may not know yet; the first of them was granted first.
+-- 32 leases granted the choice may not know yet; where the first of them is fresh, so are the others.
 declare
     _now timestamptz := leases._now();
     _quiet_before timestamptz := _now - make_interval(secs => extract(epoch from _lane.ttl)::double precision);
     _suspects bigint[];
-    _turn bigint;
-    _granted_at timestamptz;
     _figures record;
     _found leases.candidate[] := array[]::leases.candidate[];
     _ended integer := 0;
@@ -18,24 +16,26 @@ declare
 begin
     _suspects := array(
         select c.group_id from leases.choices as c
-        where c.lane = _lane.lane and c.held
-            and c.heard_at < _quiet_before
+        where c.lane = _lane.lane and c.held and c.heard_at < _quiet_before
         union all
-        select c.group_id from leases.choices as c where c.lane = _lane.lane and c.held and c.heard_at > _now);
-    select g.turn, g.granted_at into _turn, _granted_at from leases.grants as g
-        where g.lane = _lane.lane and g.turn > (
-            select t.turn from leases.grants as t where t.lane = _lane.lane order by t.turn desc limit 1) - 32
-        order by g.turn limit 1;
-    if _granted_at < _quiet_before or _granted_at > _now then
-        _suspects := _suspects || array(
-            select g.group_id
-            from leases.grants as g
-            cross join lateral (
-                select t.lease_id, t.heard_at from leases.progress as t
-                where t.group_id = g.group_id and t.lane = g.lane order by t.seq desc limit 1) as p
-            where g.lane = _lane.lane and g.turn >= _turn
-                and p.lease_id = g.lease_id and (p.heard_at < _quiet_before or p.heard_at > _now));
-    end if;
+        select c.group_id from leases.choices as c
+        where c.lane = _lane.lane and c.held and c.heard_at > _now
+        union all
+        select g.group_id
+        from leases.grants as g
+        cross join lateral (
+            select p.lease_id, p.heard_at from leases.progress as p
+            where p.group_id = g.group_id and p.lane = g.lane order by p.seq desc limit 1) as top
+        where g.lane = _lane.lane and g.turn >= (
+            select o.turn
+            from (
+                select r.turn, r.granted_at from leases.grants as r
+                where r.lane = _lane.lane and r.turn > (
+                    select t.turn from leases.grants as t where t.lane = _lane.lane order by t.turn desc limit 1) - 32
+                order by r.turn limit 1
+            ) as o
+            where o.granted_at < _quiet_before or o.granted_at > _now)
+            and top.lease_id = g.lease_id and (top.heard_at < _quiet_before or top.heard_at > _now));
     if cardinality(_suspects) = 0 then
         return _found;
     end if;
