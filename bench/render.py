@@ -28,8 +28,8 @@ in which anything failed or is missing gives no figure.
 - The **floor** is one PL/pgSQL call that updates two rows by key and commits ([floor.sql](../bench/floor.sql)).
 - The **baseline** is the obvious design, plainly written: the backlog summed over ranges under one advisory lock, the
   status on ranges, the heartbeat on the lane's row ([baseline.sql](../bench/baseline.sql)).
-- The **least of this design** is what ours could do if it checked nothing: the statements that it can't be without, on its
-  own tables ([least.sql](../bench/least.sql)).
+- The **least of this design** is what ours could do if it checked nothing: the statements that it can't be without, on
+  its own tables ([least.sql](../bench/least.sql)).
 - The **peers**: a SKIP LOCKED table in two forms ([skip_locked.sql](../bench/skip_locked.sql)), procrastinate with a
   lock a group, PgQ with batches of one event.
 
