@@ -4,7 +4,7 @@ returns leases.candidate[]
 language plpgsql
 as $_quiet_ones$
 -- choices.heard_at is a lower bound that is looked up here at most once a ttl; the log has the truth. Of the last
--- 32 leases granted the choice may not know yet; where the first of them is fresh, so are the others.
+-- 32 leases granted the choice may not know yet; those granted within the ttl have been heard since.
 declare
     _now timestamptz := leases._now();
     _quiet_before timestamptz := _now - make_interval(secs => extract(epoch from _lane.ttl)::double precision);
@@ -26,15 +26,9 @@ begin
         cross join lateral (
             select p.lease_id, p.heard_at from leases.progress as p
             where p.group_id = g.group_id and p.lane = g.lane order by p.seq desc limit 1) as top
-        where g.lane = _lane.lane and g.turn >= (
-            select o.turn
-            from (
-                select r.turn, r.granted_at from leases.grants as r
-                where r.lane = _lane.lane and r.turn > (
-                    select t.turn from leases.grants as t where t.lane = _lane.lane order by t.turn desc limit 1) - 32
-                order by r.turn limit 1
-            ) as o
-            where o.granted_at < _quiet_before or o.granted_at > _now)
+        where g.lane = _lane.lane and g.turn > (
+            select t.turn from leases.grants as t where t.lane = _lane.lane order by t.turn desc limit 1) - 32
+            and (g.granted_at < _quiet_before or g.granted_at > _now)
             and top.lease_id = g.lease_id and (top.heard_at < _quiet_before or top.heard_at > _now));
     if cardinality(_suspects) = 0 then
         return _found;
