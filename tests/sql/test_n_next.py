@@ -342,6 +342,16 @@ def test_n4_set_priority_of_a_range_that_was_failed_at_its_start(db):
     assert next_range(db, got)["priority"] == 40
 
 
+def test_n4_range_that_was_failed_at_its_start_is_no_longer_the_holders(db):
+    g = planned(db, to=100)
+    got = held(db)
+    fail(db, got, next_range(db, got))
+    prioritise_one(db, g, 1, 5)
+    assert [r["lane"] for r in ranges(db, g)] == ["tail"]
+    assert next_range(db, held(db, "n2", "tail"))["start_id"] == 1
+    assert [(r["lane"], r["status"]) for r in ranges(db, g)] == [("tail", "leased")]
+
+
 @pytest.mark.parametrize("priority", [5, 90])
 def test_n4_done_range_shows_in_the_lane_that_handed_it_out(db, priority):
     g = planned(db, to=100)

@@ -24,7 +24,11 @@ inner join leases.progress as p
     on t.group_id = p.group_id and t.lane = p.lane and p.seq > t.live_after and p.finished_id is not null
 union all
 select d.group_id, d.lane, d.range_id, null, d.next_id, null, null, null, 0
-from leases.put_down as d;
+from leases.put_down as d
+cross join lateral (
+    select r.start_id from leases.ranges as r where r.range_id = d.range_id order by r.range_id limit 1
+) as r
+where d.next_id > r.start_id; -- at its start it was not begun, and may be another lane's by now (N4)
 
 comment on view leases._live is
 'A row for each range that a holder''s window knows better than leases.ranges.';
