@@ -25,8 +25,8 @@ __all__ = [
 
 CHECKSUM = "xxh3_128:" + "0123456789abcdef" * 2
 
-# A client's first transaction asks what the lease of its number is; the variables stay for all that follow.
 FINISH_AND_NEXT = "leases.finish_and_next(lease_id => :lease, range_id => :hand, headers => 100)"
+# A client's first transaction asks what the lease of its number is; the variables stay for all that follow.
 CYCLE = f"""
 \\if :lease = 0
 select lease_id as lease from bench.hands where arm = :arm and client = :client_id \\gset

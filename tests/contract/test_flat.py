@@ -50,9 +50,8 @@ def build(db: psycopg.Connection[Any], first: int, last: int, *, vacuum: bool = 
         where g.group_id between %s and %s order by g.group_id, n""",
         (RANGES // 2, RANGES - 1, first, last),
     )
-    if (
-        vacuum
-    ):  # as autovacuum does some time; without, the count would be of what it has not got to
+    # As autovacuum does some time; without, the count would be of what it has not got to.
+    if vacuum:
         db.execute("vacuum")
     h.release(db, h.held(db, NODE))  # adds up what was planned
     if vacuum:
