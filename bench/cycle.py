@@ -75,15 +75,21 @@ def _ours(world: World, clients: int) -> list[Contender]:
         contender = product.cycle(world, database, name, name, clients, script)
         contender.variables = {**contender.variables, "count": 0, "snapshot": 0}
         made.append(contender)
+    return made
+
+
+def _least(world: World, clients: int) -> Contender:
+    database = world.database("cycle")
+    ranges = world.scale.enough(clients, world.scale.seconds) // clients
     product.hold(database, f"least_{clients}", clients=clients, ranges=ranges)
     contender = product.cycle(world, database, least.NAME, f"least_{clients}", clients)
-    made.append(least.of(contender, database))
-    return made
+    return least.of(contender, database)
 
 
 def _cycles(world: World, clients: int) -> Iterator[Result]:
     scale = world.scale
     ours = _ours(world, clients)
+    bare = _least(world, clients)
     database = world.database("peers")
     jobs = scale.enough(clients, scale.peer_seconds)
     each = jobs // clients
@@ -99,14 +105,14 @@ def _cycles(world: World, clients: int) -> Iterator[Result]:
     floor = peers.floor(world, database, clients)
     database.settle()
     ours[0].database.settle()
-    turns = in_rounds(world, [*ours, floor, *others])
+    turns = in_rounds(world, [*ours, bare, floor, *others])
     rows = [
         {"contender": n, "clients": clients, **t.row(), **_against(t, turns["floor"])}
         for n, t in turns.items()
     ]
     if not batches:
         rows.append({"contender": "PgQ, batches of one", "clients": clients, "absent": True})
-    for contender in ours[:-1]:
+    for contender in ours:
         t = turns[contender.name]
         yield Result(
             figure=next(f for f in FIGURES if f.name == contender.name),
