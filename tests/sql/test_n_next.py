@@ -20,9 +20,11 @@ from .helpers import (
     next_range,
     node,
     one,
+    open_transaction,
     plan,
     planned,
     publish,
+    quietness,
     ranges,
     read,
     release,
@@ -388,6 +390,124 @@ def test_n4_priority_of_the_range_in_hand_does_not_move_it(db):
     assert lease(db, node(db, "n2"), "tail") is None or at(db, g, 101)["lane"] == "tail"
     finish(db, got, handed)
     assert one(db, handed)["lane"] == "history"
+
+
+@pytest.mark.parametrize("is_covered", [False, True])
+def test_n4_range_finished_in_a_window_is_not_offered_in_another_lane(db, is_covered):
+    """It has the tail's priority, but is the history holder's until the window is lost."""
+    g = planned(db, to=200)
+    got = held(db)
+    read(db, got)
+    if is_covered:
+        snapshot(db, got, 101)
+    read(db, got)
+    prioritise_one(db, g, 101, 5)
+    assert lease(db, node(db, "n2"), "tail") is None
+    prioritise_one(db, g, 101, 7)
+    assert lease(db, node(db, "n2"), "tail") is None
+    release(db, got)
+    tail = lease(db, node(db, "n2"), "tail")
+    assert (tail is not None) == is_covered
+    assert at(db, g, 101)["status"] == ("planned" if is_covered else "done")
+    if is_covered:
+        assert next_range(db, tail)["start_id"] == 101
+
+
+def test_n4_quiet_holders_range_that_settling_gives_another_lane_is_no_backlog(db):
+    g = planned(db, to=200)
+    got = held(db)
+    read(db, got)
+    snapshot(db, got, 101)
+    read(db, got)
+    prioritise_one(db, g, 101, 5)
+    with quietness(db):
+        assert lease(db, node(db, "n2")) is None
+    assert at(db, g, 101)["lane"] == "tail"
+    assert next_range(db, held(db, "n2", "tail"))["start_id"] == 101
+
+
+def out_of_band(db):
+    """History from 61 on; the range in hand has 50."""
+    setting(db, "history", priority_from=61)
+    setting(db, "tail", priority_to=60)
+
+
+def test_n4_quiet_holders_range_in_hand_whose_priority_left_the_band_is_no_backlog(db):
+    g = planned(db, to=100)
+    next_range(db, held(db))
+    out_of_band(db)
+    assert at(db, g, 1)["lane"] == "history"
+    with quietness(db):
+        assert lease(db, node(db, "n2")) is None
+    assert next_range(db, held(db, "n2", "tail"))["start_id"] == 1
+
+
+@pytest.mark.parametrize("how", ["release", "fail"])
+def test_n4_range_back_at_its_start_is_heard_of_by_the_other_lanes_holder(db, how):
+    g = planned(db, to=100)
+    plan(db, g, 101, 200, priority=5)
+    got = held(db)
+    handed = next_range(db, got)
+    out_of_band(db)
+    assert at(db, g, 1)["lane"] == "history"
+    tail = held(db, "n2", "tail")
+    read(db, tail)
+    assert next_range(db, tail) is None
+    if how == "fail":
+        fail(db, got, handed)
+    else:
+        release(db, got)
+    assert at(db, g, 1)["lane"] == "tail"
+    assert next_range(db, tail)["start_id"] == 1
+
+
+def test_n4_range_failed_at_its_start_is_not_set_back_by_the_lane_it_left(db):
+    g = planned(db, to=100)
+    got = held(db)
+    fail(db, got, next_range(db, got))
+    prioritise(db, g, 5)
+    tail = held(db, "n2", "tail")
+    next_range(db, tail)
+    beat(db, tail, 40)
+    release(db, tail)
+    release(db, got)
+    assert at(db, g, 1)["next_id"] == 40
+    assert next_range(db, held(db, lane="tail"))["next_id"] == 40
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_n4_priority_changed_by_one_who_can_not_see_the_window_hands_nothing_out_twice(
+    db, connect, finished
+):
+    g = planned(db, to=100)
+    admin = open_transaction(connect(), "repeatable read")
+    admin.execute("select from leases.groups")
+    got = held(db)
+    handed = next_range(db, got)
+    if finished:
+        finish(db, got, handed)
+    prioritise(admin, g, 5)
+    admin.execute("commit")
+    tail = lease(db, node(db, "n2"), "tail")
+    assert tail is None or next_range(db, tail) is None
+    release(db, got)
+    tail = tail or lease(db, node(db, "n2"), "tail")
+    again = tail and next_range(db, tail)
+    assert (again is None) == finished
+    assert at(db, g, 1)["status"] == ("done" if finished else "leased")
+
+
+def test_f4_failed_range_resumes_also_without_its_reason(db):
+    """An administrator may take the reason away; where the window stands is not in it."""
+    g = planned(db, to=200)
+    got = held(db)
+    read(db, got)
+    snapshot(db, got, 101)
+    handed = next_range(db, got)
+    beat(db, got, 150)
+    fail(db, got, handed)
+    db.execute("update leases.ranges set last_error = null where group_id = %s", (g,))
+    assert next_range(db, got)["next_id"] == 150
 
 
 def test_n1_two_calls_of_one_holder_at_once(db, connect):

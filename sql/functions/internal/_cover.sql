@@ -5,10 +5,11 @@ language plpgsql
 set leases.internal = 'on'
 as $_cover$
 -- What was handed out since the snapshot was begun, or has a standing point in it, stands there again, however far the
--- ranges had followed. A range that another lane has handed out since is not this lane's to touch. Most are of the
--- lane's own band: only for others need their lane be looked up.
+-- ranges had followed. A range that another lane has handed out since is not this lane's to touch. While the holder's
+-- window has them they stay in the lane; falling back, there is none.
 declare
     _lane leases.lanes := leases._lane(_draft.lane);
+    _is_lost boolean := _draft.high_id < 0;
 begin
     perform leases._fold(_draft.group_id, _draft.lane, _draft.live_after, _snapshot.begun_seq);
     update leases.ranges as r
@@ -18,9 +19,7 @@ begin
         done_by = null,
         headers = 0,
         attempts = case when r.done_by is not null then 0 else r.attempts end,
-        lane = case when n.next_id = r.start_id and not leases._in_band(_lane, r.priority)
-            then leases._home_lane(r.priority) else r.lane end,
-        moved = n.next_id = r.start_id and not leases._in_band(_lane, r.priority)
+        lane = case when _is_lost then leases._lane_at(_lane, r, n.next_id) else r.lane end
     from (
         select r2.range_id, coalesce(max(t.next_id), r2.start_id) as next_id
         from (

@@ -24,7 +24,7 @@ as $_figures$
                 select n.priority, n.capture, n.planned_articles from leases.notes as n
                 where n.group_id = g.group_id and n.lane = (_lane).lane and n.priority is not null
                 union all
-                select u.priority, u.capture, u.articles from leases._unsettled(top, (_lane).max_attempts) as u
+                select u.priority, u.capture, u.articles from leases._unsettled(top, _lane) as u
                 where top.lease_id is not null
             ) as b
             where leases._offers(_lane, b.priority, b.capture)

@@ -21,7 +21,8 @@ begin
     update leases.ranges as r set lane = leases._home_lane(r.priority)
     from leases.put_down as d
     where d.group_id = _draft.group_id and d.lane = _draft.lane and r.range_id = d.range_id
-        and r.status <> 'done' and r.next_id = r.start_id and r.lane <> leases._home_lane(r.priority);
+        and r.lane = d.lane and r.status <> 'done' and r.next_id = r.start_id
+        and r.lane <> leases._home_lane(r.priority);
 end;
 $_put_back$;
 

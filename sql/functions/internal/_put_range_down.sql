@@ -13,6 +13,7 @@ begin
     set last_error = _reason, attempts = _draft.attempts, rules_version = _draft.rules_version,
         next_id = case when (leases._current(_draft.group_id, _draft.lane)).snapshot_id is null
             then _draft.next_id else r.next_id end,
+        lane = leases._lane_at(leases._lane(_draft.lane), r, _draft.next_id),
         status = case when _draft.attempts >= (
             select l.max_attempts from leases.lanes as l where l.lane = _draft.lane) then 'parked' else 'planned' end
     where r.range_id = _draft.range_id and r.status <> 'done';

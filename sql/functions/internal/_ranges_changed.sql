@@ -40,7 +40,8 @@ begin
             perform leases._no_overlap(array(select n.range_id from new_rows as n));
         end if;
     end if;
-    perform leases._note(_came, _went, tg_op <> 'UPDATE' or not _by_us);
+    perform leases._note(_came, _went,
+        case when tg_op = 'UPDATE' and _by_us then array(select distinct w.lane from unnest(_went) as w) else '{}' end);
     return null;
 end;
 $_ranges_changed$;

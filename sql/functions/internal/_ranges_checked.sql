@@ -34,6 +34,10 @@ begin
         delete from leases.put_down as d where d.group_id = old.group_id and d.range_id = old.range_id;
         _holds := null;
     end if;
+    if new.last_error is null and old.last_error is not null and exists (
+        select from leases.put_down as d where d.group_id = old.group_id and d.range_id = old.range_id) then
+        new.last_error := ''; -- the next hand-out looks for a resume point only where there is a reason
+    end if;
     if new.status = 'done' or (new.status = 'planned' and old.status <> 'done' and new.next_id > new.end_id) then
         new.status := 'done';
         new.next_id := new.end_id + 1;
@@ -50,9 +54,8 @@ begin
         new.next_id := new.start_id;
     end if;
     _home := leases._home_lane(new.priority);
-    if new.next_id = new.start_id and new.lane <> _home and _holds is distinct from 'leased'
-        and _holds is distinct from 'put down' then
-        new.lane := _home; -- N4: a begun range stays in its lane
+    if new.next_id = new.start_id and new.lane <> _home and _holds is null then
+        new.lane := _home; -- N4: a begun range stays in its lane; settling sends it home from a window
         new.moved := true;
     end if;
     return new;
