@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import statistics
+import time
 from typing import Any
 
 import psycopg
@@ -17,7 +18,7 @@ from tests.sql import helpers as h
 GROUPS = 300
 RANGES = 10  # a group; the lower half of them done
 TIMES = 10
-GROWTH = 1.25
+GROWTH = 1.35  # an index may be a level higher
 NODE = "n1"
 
 Counts = dict[str, float]
@@ -85,10 +86,22 @@ def life(db: psycopg.Connection[Any], node_id: int, *, snapshot: bool) -> dict[s
     counts["release_group"], _ = touched(
         db, "select 1 as n from leases.release_group(lease_id => %s)", lease_id
     )
+    counts["lease_group, one holder being quiet"] = looked_up(db, node_id)
     counts["a sum over ranges"], _ = touched(
         db, "select count(*) as n from leases.ranges as r where r.status = 'planned'"
     )
     return counts
+
+
+def looked_up(db: psycopg.Connection[Any], node_id: int) -> int:
+    """Let a holder with a range in hand go quiet; return what the next lease touches, which looks at that lane."""
+    h.next_range(db, h.lease(db, node_id))
+    h.setting(db, ttl="0.001 seconds")
+    time.sleep(0.01)
+    buffers, _ = touched(db, "select lease_id from leases.lease_group(node_id => %s)", node_id)
+    h.setting(db, ttl="2 minutes")
+    h.release_node(db, node_id)
+    return buffers
 
 
 def counted(db: psycopg.Connection[Any], *, snapshot: bool) -> Counts:

@@ -7,38 +7,30 @@ as $_unsettled$
 -- With a snapshot the ranges stand as it covers already; without one, what is done stays done (S6). The range in hand may
 -- be parked (F4). One that is back at its start leaves for the lane of its priority (N4): with a snapshot, what was
 -- finished since is looked through only if the tallies show that priorities of other bands are in the lane.
-    with lane as materialized (
-        select
-            (leases._current((_state).group_id, (_state).lane)).snapshot_id is not null as is_covered,
-            exists (
-                select from leases.tallies as y
-                where y.group_id = (_state).group_id and y.lane = (_state).lane and y.planned_ranges <> 0
-                    and not leases._in_band(_lane, y.priority))
-            or exists (
-                select from leases.notes as n
-                where n.group_id = (_state).group_id and n.lane = (_state).lane and n.planned_ranges <> 0
-                    and not leases._in_band(_lane, n.priority)) as may_leave
-    )
-    select r.priority, r.capture,
-        case when w.stands is null or leases._lane_at(_lane, r, w.stands) <> r.lane
-            then -(r.end_id - r.next_id + 1)
-            else r.next_id - w.stands end::numeric
+    select (f.r).priority, (f.r).capture,
+        case when f.stands is null or leases._lane_at(_lane, f.r, f.stands) <> (f.r).lane
+            then -((f.r).end_id - (f.r).next_id + 1)
+            else (f.r).next_id - f.stands end::numeric
     from (
         select p.finished_id as range_id, null::bigint as stands, false as is_parked from leases.progress as p
         where p.group_id = (_state).group_id and p.lane = (_state).lane and p.seq > (_state).live_after
-            and p.finished_id is not null and (select l.may_leave or not l.is_covered from lane as l)
+            and p.finished_id is not null
+            and ((leases._current((_state).group_id, (_state).lane)).snapshot_id is null
+                or leases._has_others((_state).group_id, _lane))
         union all
         select (_state).range_id, (_state).next_id, coalesce((_state).attempts >= (_lane).max_attempts, false)
         union all
         select d.range_id, d.next_id, false from leases.put_down as d
         where d.group_id = (_state).group_id and d.lane = (_state).lane
     ) as v
-    join leases.ranges as r on r.range_id = v.range_id
     cross join lateral (
-        select case when v.is_parked then null when (select l.is_covered from lane as l) then r.next_id
-            else v.stands end as stands
-    ) as w
-    where r.status = 'planned' and r.lane = (_state).lane;
+        select q as r,
+            case when v.is_parked then null
+                when (leases._current((_state).group_id, (_state).lane)).snapshot_id is not null then q.next_id
+                else v.stands end as stands
+        from leases.ranges as q where q.range_id = v.range_id order by q.range_id limit 1 -- by key, whatever the statistics
+    ) as f
+    where (f.r).status = 'planned' and (f.r).lane = (_state).lane;
 $_unsettled$;
 
 comment on function leases._unsettled(leases.progress, leases.lanes) is
