@@ -25,6 +25,10 @@ begin
         where d.group_id = _draft.group_id and d.lane = _draft.lane and r.range_id = d.range_id
             and r.lane = d.lane and r.status <> 'done' and r.next_id <> d.next_id;
     end if;
+    update leases.ranges as r set lane = leases._lane_at(_lane, r, r.next_id)
+    from leases.put_down as d
+    where d.group_id = _draft.group_id and d.lane = _draft.lane and r.range_id = d.range_id
+        and r.lane = d.lane and r.status <> 'done' and r.lane <> leases._lane_at(_lane, r, r.next_id);
     perform leases._put_back(_draft, case when not _covered then _draft.next_id end, _draft.attempts >= _max_attempts);
     delete from leases.put_down as d where d.group_id = _draft.group_id and d.lane = _draft.lane;
 end;

@@ -18,11 +18,6 @@ begin
     from (select r2.range_id, coalesce(_next_id, r2.next_id) as next_id
           from leases.ranges as r2 where r2.range_id = _draft.range_id) as n
     where r.range_id = n.range_id;
-    update leases.ranges as r set lane = leases._home_lane(r.priority)
-    from leases.put_down as d
-    where d.group_id = _draft.group_id and d.lane = _draft.lane and r.range_id = d.range_id
-        and r.lane = d.lane and r.status <> 'done' and r.next_id = r.start_id
-        and r.lane <> leases._home_lane(r.priority);
 end;
 $_put_back$;
 

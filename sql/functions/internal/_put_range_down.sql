@@ -4,6 +4,8 @@ returns void
 language plpgsql
 set leases.internal = 'on'
 as $_put_range_down$
+declare
+    _lane leases.lanes := leases._lane(_draft.lane);
 begin
     if _draft.next_id > _draft.end_id then -- nothing is left of it: only the reason is kept
         update leases.ranges as r set last_error = _reason where r.range_id = _draft.range_id;
@@ -13,9 +15,8 @@ begin
     set last_error = _reason, attempts = _draft.attempts, rules_version = _draft.rules_version,
         next_id = case when (leases._current(_draft.group_id, _draft.lane)).snapshot_id is null
             then _draft.next_id else r.next_id end,
-        lane = leases._lane_at(leases._lane(_draft.lane), r, _draft.next_id),
-        status = case when _draft.attempts >= (
-            select l.max_attempts from leases.lanes as l where l.lane = _draft.lane) then 'parked' else 'planned' end
+        lane = leases._lane_at(_lane, r, _draft.next_id),
+        status = case when _draft.attempts >= _lane.max_attempts then 'parked' else 'planned' end
     where r.range_id = _draft.range_id and r.status <> 'done';
     insert into leases.put_down as d (group_id, lane, range_id, next_id)
     values (_draft.group_id, _draft.lane, _draft.range_id, _draft.next_id)

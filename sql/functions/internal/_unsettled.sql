@@ -12,11 +12,13 @@ as $_unsettled$
             then -((f.r).end_id - (f.r).next_id + 1)
             else (f.r).next_id - f.stands end::numeric
     from (
+        select (leases._current((_state).group_id, (_state).lane)).snapshot_id is not null as is_covered offset 0
+    ) as c
+    cross join lateral (
         select p.finished_id as range_id, null::bigint as stands, false as is_parked from leases.progress as p
         where p.group_id = (_state).group_id and p.lane = (_state).lane and p.seq > (_state).live_after
             and p.finished_id is not null
-            and ((leases._current((_state).group_id, (_state).lane)).snapshot_id is null
-                or leases._has_others((_state).group_id, _lane))
+            and (not c.is_covered or leases._has_others((_state).group_id, _lane))
         union all
         select (_state).range_id, (_state).next_id, coalesce((_state).attempts >= (_lane).max_attempts, false)
         union all
@@ -25,9 +27,7 @@ as $_unsettled$
     ) as v
     cross join lateral (
         select q as r,
-            case when v.is_parked then null
-                when (leases._current((_state).group_id, (_state).lane)).snapshot_id is not null then q.next_id
-                else v.stands end as stands
+            case when v.is_parked then null when c.is_covered then q.next_id else v.stands end as stands
         from leases.ranges as q where q.range_id = v.range_id order by q.range_id limit 1 -- by key, whatever the statistics
     ) as f
     where (f.r).status = 'planned' and (f.r).lane = (_state).lane;
