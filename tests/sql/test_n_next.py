@@ -366,13 +366,20 @@ def test_n4_done_range_shows_in_the_lane_that_handed_it_out(db, priority):
     assert group_status(db, g)["headers"] == 3
 
 
-def test_n4_finished_range_that_settling_puts_back_goes_where_its_priority_says(db):
+def finished_with_the_tails_priority(db, is_covered):
+    """Have 101..200 finished, after a snapshot if covered, and give it 5; return the group and its lease."""
     g = planned(db, to=200)
     got = held(db)
     read(db, got)
-    snapshot(db, got, 101)
+    if is_covered:
+        snapshot(db, got, 101)
     read(db, got)
     prioritise_one(db, g, 101, 5)
+    return g, got
+
+
+def test_n4_finished_range_that_settling_puts_back_goes_where_its_priority_says(db):
+    g, got = finished_with_the_tails_priority(db, is_covered=True)
     assert at(db, g, 101)["lane"] == "history"
     release(db, got)
     assert status(db, g)[1] == (101, 101, "planned")
@@ -395,13 +402,7 @@ def test_n4_priority_of_the_range_in_hand_does_not_move_it(db):
 @pytest.mark.parametrize("is_covered", [False, True])
 def test_n4_range_finished_in_a_window_is_not_offered_in_another_lane(db, is_covered):
     """It has the tail's priority, but is the history holder's until the window is lost."""
-    g = planned(db, to=200)
-    got = held(db)
-    read(db, got)
-    if is_covered:
-        snapshot(db, got, 101)
-    read(db, got)
-    prioritise_one(db, g, 101, 5)
+    g, got = finished_with_the_tails_priority(db, is_covered)
     assert lease(db, node(db, "n2"), "tail") is None
     prioritise_one(db, g, 101, 7)
     assert lease(db, node(db, "n2"), "tail") is None
@@ -414,12 +415,7 @@ def test_n4_range_finished_in_a_window_is_not_offered_in_another_lane(db, is_cov
 
 
 def test_n4_quiet_holders_range_that_settling_gives_another_lane_is_no_backlog(db):
-    g = planned(db, to=200)
-    got = held(db)
-    read(db, got)
-    snapshot(db, got, 101)
-    read(db, got)
-    prioritise_one(db, g, 101, 5)
+    g, _ = finished_with_the_tails_priority(db, is_covered=True)
     with quietness(db):
         assert lease(db, node(db, "n2")) is None
     assert at(db, g, 101)["lane"] == "tail"
